@@ -35,8 +35,6 @@ macro_rules! bugs {
 bugs! {
     /// A read proves that a machine is off, whatever it says.
     AnyReadIsOff = "any-read-is-off" breaks "S1",
-    /// A read proves that a feed is off, however long ago it was made.
-    OldReadIsProof = "old-read-is-proof" breaks "S1",
     /// Of what one method switched on another one of the same machine believes that it is off.
     OnOfOtherMethodForgotten = "on-of-other-method-forgotten" breaks "S1",
     /// An `off` that a device said yes to proves that its machine is off.

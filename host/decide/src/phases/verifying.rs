@@ -282,7 +282,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
         return go_back(run, Goal::BringBack);
     }
     let outdated = outdated(run, &reads).filter(|_| !is_sown(Bug::ReplyIsProof));
-    if let Some(feed) = outdated.filter(|_| !is_sown(Bug::OldReadIsProof)) {
+    if let Some(feed) = outdated {
         run.rule(Rule::P1);
         return run.call(feed, Action::Status);
     }

@@ -78,16 +78,16 @@ impl Trigger {
 
     /// Which incidents are aborted.
     fn see_words(&mut self, at: Time, what: &What) {
-        match what {
-            What::WordSaid { fence, word, .. } if word.starts_with("abort") => {
+        if let What::WordSaid { fence, word, .. } = what {
+            if word == "retry" {
+                self.aborted.remove(fence);
+            } else if word.starts_with("abort") {
                 self.aborted.entry(fence.clone()).or_insert(at);
             }
-            What::WordSaid { fence, word, .. } if word == "retry" => {
-                self.aborted.remove(fence);
-            }
-            // Whoever sets the cluster's data back takes words back, too.
-            What::Edited { object, .. } if object == ETCD => self.aborted.clear(),
-            _ => {}
+        }
+        // Whoever sets the cluster's data back takes words back, too.
+        if matches!(what, What::Edited { object, .. } if object == ETCD) {
+            self.aborted.clear();
         }
     }
 

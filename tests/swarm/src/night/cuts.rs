@@ -91,7 +91,7 @@ impl Draft {
         if rng.below(100) < 25 {
             let soon_or_late = if rng.below(2) == 0 { 40_000 } else { 600_000 };
             let after = rng.below(soon_or_late);
-            let deed = self.gives_storage_back(node);
+            let deed = gives_storage_back(node);
             let proven = ("proofRecorded", "grade: storage-fenced");
             self.blow(node, proven.0, proven.1, after, &deed);
             self.drawn.push(UNDONE.to_owned());
@@ -109,14 +109,14 @@ impl Draft {
         }
         (as_object(&text), has_people)
     }
+}
 
-    /// Somebody gives back the storage of a node's first incident.
-    pub(super) fn gives_storage_back(&self, node: &str) -> String {
-        format!(
-            "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
-            network_fence(node)
-        )
-    }
+/// Somebody gives back the storage of a node's first incident.
+pub(super) fn gives_storage_back(node: &str) -> String {
+    format!(
+        "edit: {{ kind: NetworkFence, name: {}, merge: {{ spec: {{ fenceState: Unfenced }} }} }}",
+        network_fence(node)
+    )
 }
 
 /// What the controller calls the NetworkFence of the first incident of a node.

@@ -102,7 +102,9 @@ impl Rack {
         let makes = [make(["apc", "apc-rpdu"]), make(["eaton", "apc"])];
         let opens_again = Rng::named(seed, "recovery stage").below(2) == 0;
         if wiring::is_drawn(seed) {
-            ways.values_mut().for_each(|way| *way = Way::Fed);
+            for way in ways.values_mut() {
+                *way = Way::Fed;
+            }
         }
         Self { ways, makes, opens_again, bmc_first, outlet: None }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use node_remedy_world::rng::Rng;
 
 use super::Draft;
+use super::cuts::gives_storage_back;
 
 /// Storage is cut, then the only outlet.
 const OUTLET: &str = "one outlet behind a cut";
@@ -78,7 +79,7 @@ impl Draft {
         let Some(node) = lost.first().filter(|_| self.rack.is_fed()) else { return false };
         let mut rng = Rng::named(seed, "hands on an outlet's machine");
         self.drawn.push(OUTLET.to_owned());
-        let undo = self.gives_storage_back(node);
+        let undo = gives_storage_back(node);
         let boots = [format!("powerOnByHand: {node}"), format!("nodeComesBack: {node}")];
         for _ in 0..rng.within(0, 4) {
             let drawn = rng.below(u64::try_from(MOMENTS.len()).unwrap_or(1));

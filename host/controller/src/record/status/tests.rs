@@ -594,8 +594,6 @@ fn names_of_released_objects_outlive_the_objects() {
     (pod.namespace, pod.name) = ("shop".into(), "db-0".into());
     let second = written(&record, Some(first), 20);
     let pod = &second.released.unwrap().pods[0];
-    assert_eq!(
-        (pod.uid.as_str(), pod.namespace.as_str(), pod.name.as_str()),
-        ("p", "shop", "db-0")
-    );
+    let told = [&pod.uid, &pod.namespace, &pod.name];
+    assert_eq!(told, ["p", "shop", "db-0"]);
 }
