@@ -47,7 +47,8 @@ pub(super) fn nodes(seed: u64) -> Option<u64> {
 
 impl Draft {
     /// Which outlet is written down for such a node: its own one, or mostly another's. Answers the outlets that are not those
-    /// of their node. A node that is silent before tells nothing of where it hangs, so its outlet is not taken.
+    /// of their node. A node that is silent before, or fenced itself, tells nothing of where it hangs, so its outlet is
+    /// not taken.
     pub(super) fn name_an_outlet(
         &mut self,
         seed: u64,
@@ -62,7 +63,10 @@ impl Draft {
         let is_wrong = rng.below(100) < 75;
         let further = 1 + rng.below(u64::try_from(names.len().saturating_sub(1)).unwrap_or(1));
         let mut others = (0..names.len()).cycle().skip(own + usize::try_from(further).unwrap_or(1));
-        let is_spared = |name: &String| !self.happenings.contains(&format!(": {name} }}"));
+        let befalls = |what: String| self.happenings.contains(&what);
+        let is_spared = |name: &String| {
+            !befalls(format!(": {name} }}")) && !befalls(format!("node: {name}, type:"))
+        };
         let is_another = |place: &usize| *place != own && names.get(*place).is_some_and(is_spared);
         let another = others.by_ref().take(names.len()).find(is_another);
         let place = another.filter(|_| is_wrong).unwrap_or(own);
