@@ -291,7 +291,7 @@ fn on_failed(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Flow {
         }
     }
     // What stays dark may be another machine: whoever is told switches on the wrong one else.
-    let reason = guard(Bug::WrongPlugHidden, true).then(|| cut::refuted(run).cloned()).flatten();
+    let reason = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden)).cloned();
     park(run, reason.unwrap_or(ParkReason::OnFailed))
 }
 
