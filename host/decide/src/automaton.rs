@@ -234,7 +234,7 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
         Event::Command(Command::ConfirmOff { .. }) if releases_everything(run) => {
             return ignore(run, "the node is proven off already");
         }
-        Event::Command(Command::Retry) if is_wrong_plug(run) => {
+        Event::Command(Command::Retry) if would_cut_another(run) => {
             return ignore(
                 run,
                 "its plan still names the neighbour's plug; correct the wiring and restart this node's own machine",
@@ -271,9 +271,9 @@ fn take<'a>(run: &mut Run<'a>, event: Event<'a>) -> Taken {
     Taken::Yes
 }
 
-/// Whether it is parked because its plug, which is on again, is another machine's: another try would cut it once more.
-fn is_wrong_plug(run: &Run<'_>) -> bool {
-    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+/// Whether it is parked because its plug, which is on again, is another machine's: another try would switch that off once more.
+fn would_cut_another(run: &Run<'_>) -> bool {
+    let parked = run.record.park_reason();
     let is_on = run.record.powered_off_by_us(run.plan, run.now).is_empty();
     matches!(parked, Some(ParkReason::WrongPlug { .. })) && is_on
 }
@@ -404,7 +404,7 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         | Phase::PoweringOff
         | Phase::VerifyingOff
         | Phase::Backoff => !is_sown(Bug::CutNotReadMeanwhile),
-        // Both check the node first, and then its cuts.
+        // Both call [`cut::watch`] themselves, before they look at the node.
         Phase::AwaitingDevice | Phase::Parked => false,
         // A release that rests on a cut reads it before each batch.
         Phase::Releasing => {

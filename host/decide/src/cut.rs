@@ -265,7 +265,7 @@ pub(crate) fn cut_again(run: &mut Run<'_>) -> Flow {
 
 /// Whether a person said that what was undone is to stay so.
 fn is_left_alone(run: &Run<'_>) -> bool {
-    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let parked = run.record.park_reason();
     matches!(parked, Some(ParkReason::LeftAlone { .. } | ParkReason::Aborted))
 }
 
@@ -296,7 +296,7 @@ fn reasons(record: &Record) -> impl Iterator<Item = &ParkReason> {
         Goal::Park(reason) => Some(reason),
         Goal::BringBack | Goal::Withdraw | Goal::Close(_) => None,
     };
-    record.parked.iter().map(|parked| &parked.reason).chain(next)
+    record.park_reason().into_iter().chain(next)
 }
 
 /// Whether a cut stood when the person spoke for whose word the run is parked: it read so right before, or since.

@@ -43,7 +43,6 @@ pub(crate) fn take_request(run: &mut Run<'_>) -> Option<Flow> {
 /// A parked or pausing run tries again.
 fn retry(run: &mut Run<'_>) -> Option<Flow> {
     run.rule(Rule::A17);
-    run.record.aborted_at = None;
     let still_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
     let parked_on_the_way_back = run.record.parked.as_ref().is_some_and(|parked| {
         matches!(
@@ -52,9 +51,10 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
         )
     });
     let resume = run.record.resume;
-    // What may be another machine's is switched on before anything else.
+    // A plug that may be another machine's is switched on before a new pass begins.
     let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden)).cloned();
     if run.record.phase == Phase::Parked {
+        run.record.aborted_at = None;
         begin_anew(run);
         if !cut::open(run).is_empty() {
             return Some(cut::cut_again(run));
@@ -74,7 +74,7 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
 
 /// Whether it is parked because a device was silent that was to give back what we took.
 pub(crate) fn waits_on_the_way_back(run: &Run<'_>) -> bool {
-    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let parked = run.record.park_reason();
     is_on_the_way_back(run) && parked == Some(&ParkReason::DeviceUnreachable)
 }
 
@@ -136,9 +136,7 @@ fn abort(run: &mut Run<'_>) -> Flow {
     end_release(run);
     if run.committed() {
         run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffPowersOn });
-        // That a plug may be another machine's outlives it.
-        let reason = cut::refuted(run).cloned().unwrap_or(ParkReason::Aborted);
-        return go_back(run, Goal::Park(reason));
+        return go_back(run, Goal::Park(abort_reason(run)));
     }
     run.notice(Notice::AbortTaken { boundary: Boundary::BeforeOff });
     go_back(run, Goal::Close(FinalReason::Aborted))
@@ -175,7 +173,13 @@ fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
     if is_scrapped && !is_cut {
         return Some(end(run, FinalReason::NodeGone));
     }
-    Some(park(run, ParkReason::Aborted))
+    Some(park(run, abort_reason(run)))
+}
+
+/// Why an aborted run parks. That its plug may be another machine's outlives the abort.
+pub(crate) fn abort_reason(run: &Run<'_>) -> ParkReason {
+    let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden));
+    refuted.cloned().unwrap_or(ParkReason::Aborted)
 }
 
 /// A person's word is proof only for this node, this boot, and while the node is silent.

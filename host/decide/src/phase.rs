@@ -335,7 +335,7 @@ impl ParkReason {
             }
             Self::RestoreFailed => {
                 "repair the switch or storage that refuses, then node-remedy retry NODEFENCE, which gives back what is \
-                 safe to give back"
+                 safe to give back; do not give it back by hand"
             }
             Self::MethodFailed { .. } => {
                 "correct what the message names, then node-remedy retry NODEFENCE"

@@ -83,10 +83,17 @@ pub struct Record {
     pub on_failed: Vec<OnFailure>,
     /// Why a person is needed.
     pub parked: Option<Parked>,
-    /// When a person aborted it, after which nothing is switched off any more until somebody says `retry`.
+    /// When a person aborted it. Nothing is switched off any more after that, until somebody says `retry` of the parked run.
     pub aborted_at: Option<Time>,
     /// What a person asked for and is not yet done.
     pub request: Option<Request>,
+}
+
+impl Record {
+    /// Why the run is parked.
+    pub(crate) fn park_reason(&self) -> Option<&ParkReason> {
+        self.parked.as_ref().map(|parked| &parked.reason)
+    }
 }
 
 /// The number of an operation within its record; grows, is never used again.

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::bug::{Bug, is_sown};
 use crate::run::{Flow, Run};
 use crate::{
     Action, End, LOOK_EVERY, Method, MethodIndex, Operation, PlugState, Record, Span, Time,
@@ -13,18 +14,24 @@ pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
         let Some(effect) = run.record.last_effect(*index) else { return false };
         let reads_on = run.record.state_since_effect(*index) == Some(PlugState::On);
         match effect.action {
-            Action::Off => !(reads_on && never_stood(run, effect)),
+            Action::Off => !(reads_on && never_stood(run, *index)),
             Action::On | Action::Status | Action::Reset | Action::Monitor => !reads_on,
         }
     };
     run.plan.cut_methods().filter(stands).collect()
 }
 
-/// Whether a cut that was asked for was not made: it reads on once nothing comes of the call any more, and never read as made.
-pub(crate) fn never_stood(run: &Run<'_>, off: &Operation) -> bool {
-    let mut reads = run.record.operations.iter().filter(|one| one.method == off.method);
-    let is_settled = |read: &Operation| read.intended_at >= off.lands_until(run.plan);
-    run.record.last_read(off.method).is_some_and(is_settled) && !reads.any(Operation::is_read_off)
+/// Whether no call of ours made this cut: no read ever said off, and the last one began when none of the calls could take
+/// effect any more.
+fn never_stood(run: &Run<'_>, cut: MethodIndex) -> bool {
+    let settled = if is_sown(Bug::LateCutForgotten) {
+        run.record.last_effect(cut).map(|off| off.lands_until(run.plan)).unwrap_or_default()
+    } else {
+        run.record.may_land_until(run.plan, cut)
+    };
+    let mut reads = run.record.operations.iter().filter(|one| one.method == cut);
+    run.record.last_read(cut).is_some_and(|read| read.intended_at >= settled)
+        && !reads.any(Operation::is_read_off)
 }
 
 /// Whether a cut stood after we had failed to give it back.

@@ -187,7 +187,7 @@ impl Night {
         draft.terminations(seed, &lost);
         let fence = draft.fence_configuration(seed, &mut policies, &lost);
         let (fence, cut_by_people) = draft.storage_cut(seed, &lost, fence);
-        let outlet_by_people = draft.hands_on_an_outlets_machine(seed, &lost);
+        let outlet_by_people = draft.people_at_its_machine(seed, &lost);
         let has_people = has_people || cut_by_people || outlet_by_people;
         draft.fails_in_part(seed);
         // Who forgets what was switched off cannot tell whose outlet it is.
@@ -199,7 +199,7 @@ impl Night {
         let replicas = guards.replicas.unwrap_or(replicas);
         let order = draft.order(seed);
         let (crowd, more_nodes) = draft.crowd(seed, is_asked_for);
-        let miswired = draft.name_an_outlet(seed, &lost, &names);
+        let miswired = draft.choose_outlet(seed, &lost, &names);
         let mut text = format!(
             "title: Night {seed}\nseed: {seed}\nduration: {}ms\nuntilCalm: {UNTIL_CALM_S}s\n{order}controllers: {controllers}\n{cluster}{}nodes:\n",
             lasts.as_millis(),

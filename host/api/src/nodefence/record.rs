@@ -136,7 +136,7 @@ pub struct NodeFenceStatus {
     /// Why it stopped for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
-    /// When a person aborted it; nothing is switched off any more until somebody says `retry`.
+    /// When a person aborted this incident. Nothing is powered off in it any more until somebody runs `retry` on the parked run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_at: Option<Moment>,
     /// What a person asked for and is not yet done.

@@ -194,8 +194,8 @@ fn standing_offs<'a>(
     })
 }
 
-/// When such plugs had been read as off: a slow one may have gone off long after its call. `decide` notes the signs of life
-/// after that.
+/// When such plugs had been read as off: a slow one may go off long after its call, and `decide` notes the baseline only after
+/// that.
 fn read_off_at(record: &Record) -> Time {
     let baseline = record.baseline.as_ref().filter(|_| !is_sown(Bug::LateOutletBelieved));
     baseline.map(|baseline| baseline.at).unwrap_or_default()

@@ -9,7 +9,9 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::cut;
 use crate::retry::{await_device, unreachable};
 use crate::run::{Flow, Run};
-use crate::{Action, Grade, LOOK_EVERY, MethodIndex, NodeView, Phase, PlugState, Rule, Span, Time};
+use crate::{
+    Action, Grade, LOOK_EVERY, MethodIndex, NodeView, Operation, Phase, PlugState, Rule, Span, Time,
+};
 
 /// How long feeds are read that say nothing; by then the `on` will not reach them either.
 const FEEDS_PATIENCE: Span = Span::seconds(30);
@@ -66,7 +68,8 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
     }
 }
 
-/// P8: an outlet that may be another machine's, and that was not read yet before the signs of life are noted.
+/// P8: an outlet that names no machine, and that was not read yet in this phase. It has to read off before the signs of life
+/// are noted: see [`not_off`].
 fn unread_outlet(run: &Run<'_>) -> Option<MethodIndex> {
     let is_unread = |feed: &MethodIndex| {
         any_labelled(run.plan, &[*feed])
@@ -107,10 +110,12 @@ enum NotOff {
     Silent(MethodIndex),
 }
 
-/// One reader of a feed, by a read of this phase that began after the signs of life were noted; `None` if it reads off.
+/// One reader of a feed, by a read of this phase that began after the signs of life were noted; `None` if it reads off. One that
+/// names no machine has to read off before they are noted, too: a neighbour that was heard while it was still on may hang on it.
 fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff> {
-    let read = run.record.last_in_phase(reader, Action::Status);
-    let read = read.filter(|read| read.intended_at >= since).cloned();
+    let names_none = any_labelled(run.plan, &[reader]) && !is_sown(Bug::LateOutletBelieved);
+    let counts = |read: &&Operation| read.intended_at >= since || names_none && !read.is_read_off();
+    let read = run.record.last_in_phase(reader, Action::Status).filter(counts).cloned();
     let Some(read) = read else {
         if run.now < since {
             // Our clock was set back since: a read would count as older, and be made again and again.
@@ -130,6 +135,9 @@ fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff
             // leads may have changed meanwhile.
             if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
                 return Some(NotOff::Denied);
+            }
+            if names_none {
+                run.record.baseline = None;
             }
             if run.now >= again_at {
                 return Some(NotOff::Reading(run.call(reader, Action::Status)));

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut;
+use crate::people::abort_reason;
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
@@ -57,13 +58,14 @@ pub(crate) fn leave_to_isolate(run: &mut Run<'_>) -> Result<(), Flow> {
     Err(park(run, ParkReason::LeftAlone { word }))
 }
 
-/// A17: after an abort nothing more is cut, whatever led here.
+/// A17: after an abort nothing is cut or switched off any more; but storage that was undone behind a release is cut again
+/// ([`leave_to_isolate`]).
 fn heed_abort(run: &mut Run<'_>) -> Result<(), Flow> {
     if !guard(Bug::AbortForgotten, run.record.aborted_at.is_some()) {
         return Ok(());
     }
     run.rule(Rule::A17);
-    Err(go_back(run, Goal::Park(ParkReason::Aborted)))
+    Err(go_back(run, Goal::Park(abort_reason(run))))
 }
 
 /// What held an off back may be a cache's word, which says so for a while although nothing speaks against it any more.

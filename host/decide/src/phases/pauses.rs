@@ -126,15 +126,15 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
     if let Some(flow) = cut::watch(run).or_else(|| gone_or_well(run)) {
         return flow;
     }
-    let reason = run.record.parked.as_ref().map(|parked| parked.reason.clone());
+    let reason = run.record.park_reason().cloned();
     let is_awaited = matches!(reason, Some(ParkReason::NotWell | ParkReason::Isolated));
     if is_awaited && is_back_in_the_same_boot(run) {
         return park(run, ParkReason::SameBootAfterRelease);
     }
     if let Some(ParkReason::CutUndone { method, failure: Some(_) }) = &reason
-        && cut::open(run).is_empty()
+        && is_cut_once_more(run)
     {
-        // It was made after all.
+        // A read shows that it stands again.
         return park(run, ParkReason::CutUndone { method: method.clone(), failure: None });
     }
     if matches!(reason, Some(ParkReason::JobStuck { .. }))
@@ -219,11 +219,12 @@ fn left_alone(run: &mut Run<'_>) -> Flow {
     Flow::Go(Phase::Waiting)
 }
 
-impl Run<'_> {
-    fn is_parked_for(&self, reason: &ParkReason) -> bool {
-        self.record.parked.as_ref().is_some_and(|parked| parked.reason == *reason)
-    }
+/// Whether what was undone behind a release reads as cut again.
+fn is_cut_once_more(run: &Run<'_>) -> bool {
+    cut::open(run).is_empty() && cut::is_undone(run, run.seen().and_then(View::machine))
+}
 
+impl Run<'_> {
     /// Whether the last probe of this phase was answered.
     fn answers(&self, method: MethodIndex) -> bool {
         matches!(self.probed(method), Some(End::Succeeded { .. }))
@@ -307,8 +308,8 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         return None;
     }
     if let Some(reason) = anothers_off(run) {
-        // Else its device is probed.
-        let may_try = parked && run.is_parked_for(&reason);
+        // Only a run that is parked for it tries, once a minute. One that awaits a device probes it.
+        let may_try = parked && run.record.park_reason() == Some(&reason);
         return (may_try && at_leisure(run)).then(|| go_back(run, Goal::Park(reason)));
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
@@ -333,7 +334,7 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     Some(Flow::Go(Phase::Recovering))
 }
 
-/// P8: a node that is well says nothing of a plug that may be another machine's: why it may be, while it is off because of us.
+/// P8: why our plug may be another machine's, while it is off because of us. That this node is well does not show that it is on.
 fn anothers_off(run: &Run<'_>) -> Option<ParkReason> {
     let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
     cut::refuted(run).filter(|_| guard(Bug::WrongPlugHidden, is_off)).cloned()
@@ -342,7 +343,7 @@ fn anothers_off(run: &Run<'_>) -> Option<ParkReason> {
 /// Whether it is parked for offs that nobody saw land, and none can any more: a node that is well then is as it was, and
 /// what may be off is switched on.
 fn has_outlived_its_offs(run: &Run<'_>) -> bool {
-    let parked = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let parked = run.record.park_reason();
     let is_unverified = matches!(parked, Some(ParkReason::OffNotVerified { .. }));
     let mut plugs = run.plan.power_methods();
     guard(Bug::StuckThoughWell, is_unverified)
@@ -390,7 +391,7 @@ fn is_on_the_way_back_of_a_gone_node(run: &Run<'_>) -> bool {
 /// Whether it waits for a device that is to give back what it cut.
 fn waits_to_give_back(run: &Run<'_>) -> bool {
     let gives_back = matches!(run.record.resume, Some(Phase::Restoring | Phase::Recovering));
-    let reason = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let reason = run.record.park_reason();
     let is_parked = run.record.phase == Phase::Parked;
     let waits = run.record.phase == Phase::AwaitingDevice
         || is_parked && reason == Some(&ParkReason::DeviceUnreachable);
@@ -402,11 +403,13 @@ fn waits_to_give_back(run: &Run<'_>) -> bool {
 /// Whether a person was told that the machine stays cut off, and nothing has changed that.
 fn stays_cut(run: &Run<'_>, view: &View) -> bool {
     let may_go_back = cut::holds_all(run, view) || cut::may_restore_alive(run, view);
-    run.is_parked_for(&ParkReason::StillCut) && !still_cut(run).is_empty() && !may_go_back
+    run.record.park_reason() == Some(&ParkReason::StillCut)
+        && !still_cut(run).is_empty()
+        && !may_go_back
 }
 
 /// Whether it is parked because something could not be given back.
 fn has_failed_to_give_back(run: &Run<'_>) -> bool {
-    let reason = run.record.parked.as_ref().map(|parked| &parked.reason);
+    let reason = run.record.park_reason();
     matches!(reason, Some(ParkReason::RestoreFailed | ParkReason::OnFailed | ParkReason::StillCut))
 }

@@ -78,7 +78,7 @@ pub(crate) fn patience(run: &Run<'_>) -> Span {
     }
 }
 
-/// What is tried before a person is asked, who has not aborted: the fence once more, then the next remedy. A node that is cut
+/// What is tried before a person is told, unless they aborted: the fence once more, then the next remedy. A node that is cut
 /// off, and nothing else, does not come back by being cut off once more.
 fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
     if guard(Bug::AbortForgotten, run.record.aborted_at.is_some()) {
@@ -126,7 +126,7 @@ fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Opt
 
 /// A machine is well on one of several feeds, and an off that its device was slow to carry out may have
 /// reached another one after its `on`. Once no off can come late any more they are read again, and what is off
-/// is switched on. What was tried in vain, and a person told of, is that person's, and so is all where they stopped it.
+/// is switched on. A feed that a person was told of after a try in vain is left to them; after an abort, every feed is.
 fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     let parked = run.record.parked.as_ref();
     let is_stopped = parked.is_some_and(|parked| parked.reason == ParkReason::Aborted);
@@ -157,8 +157,8 @@ fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     dark.into_iter().any(counts).then_some(Flow::Go(Phase::Untainting))
 }
 
-/// Whether something is off because of us, or may be, although the machine is well: one of several feeds, or an outlet that
-/// names no machine and may be another's. It is still ours to switch on, or to tell a person of.
+/// Whether a plug is off because of us, or may be, although the machine is well: one of several feeds, or an outlet that names
+/// no machine and may be another's. It is still ours to switch on, or to tell a person of.
 pub(crate) fn has_dark_feed(run: &Run<'_>) -> bool {
     let dark = run.record.powered_off_by_us(run.plan, run.now);
     let may_be_anothers = |plug| any_labelled(run.plan, &[plug]);
@@ -267,7 +267,7 @@ fn clear_left_overs(run: &mut Run<'_>, view: &View, node: &NodeView) -> Option<F
     Some(run.look_in(crate::RESEND_EVERY))
 }
 
-/// Whatever keeps the run here is asked to go again at each look; people are told what it is in the end.
+/// Tells people what keeps the run here once that takes longer than `cleanup_timeout`; says whether it does.
 fn say_what_stays(run: &mut Run<'_>, left: Vec<String>) -> bool {
     let is_long = run.now >= run.record.entered_at.after(run.policy.cleanup_timeout);
     if is_long {

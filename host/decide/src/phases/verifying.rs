@@ -1,8 +1,11 @@
 //! Power-management, second half: is it off, by somebody else's eyes.
 //!
-//! The order is what makes it evidence: the last off has ended; then the signs of life are
-//! noted (the baseline); then every feed is read in a call of its own; then the signs of life
-//! are read again and must be the same.
+//! The order is what makes it evidence:
+//! 1. the last off has ended;
+//! 2. every outlet that names no machine reads off;
+//! 3. the signs of life are noted (the baseline);
+//! 4. every feed is read again, each in a call of its own;
+//! 5. the signs of life are still the same.
 
 use alloc::string::String;
 use alloc::vec;
@@ -81,7 +84,7 @@ fn await_outlets(run: &mut Run<'_>, methods: &[MethodIndex]) -> Option<Flow> {
     None
 }
 
-/// Notes the signs of life after the last off and before the reads.
+/// Notes the signs of life, once: after the last off, and before the reads that count as proof.
 pub(crate) fn baseline(run: &mut Run<'_>) -> Option<Time> {
     if let Some(baseline) = &run.record.baseline {
         return Some(baseline.at);
@@ -169,8 +172,9 @@ fn stop_if_other(
 
 /// Reads again for a while; then this try of the plug has failed.
 fn not_off_yet(run: &mut Run<'_>, method: MethodIndex, read: &Operation) -> Flow {
-    let is_outlet = read.method == method && any_labelled(run.plan, &[method]);
-    if guard(Bug::LateOutletBelieved, is_outlet) {
+    let names_none = read.method == method && any_labelled(run.plan, &[method]);
+    // The outlet is still on: signs of life that were noted before now prove nothing about it.
+    if guard(Bug::LateOutletBelieved, names_none) {
         run.record.baseline = None;
     }
     let asked_at = run.record.last_effect(method).and_then(|effect| effect.ended_at);

@@ -51,16 +51,14 @@ pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
     give_back(run, &cuts)
 }
 
-/// Gives these back, and goes on. Where a plug may be another machine's, that goes on first, whatever a cut's device says.
+/// Gives these back, and goes on. A cut that fails to come back, or gets no answer, keeps no plug off that may be another
+/// machine's.
 fn give_back(run: &mut Run<'_>, cuts: &[MethodIndex]) -> Flow {
-    if let Some(flow) = wait_for_late_cuts(run, cuts) {
-        return flow;
+    if !guard(Bug::WrongPlugHidden, cut::refuted(run).is_some()) {
+        return restore_all(run, cuts).unwrap_or(Flow::Go(Phase::Untainting));
     }
-    let is_refuted = guard(Bug::WrongPlugHidden, cut::refuted(run).is_some());
     match bring_all_on(run, cuts) {
         Brought::NotYet(flow) => flow,
-        Brought::Silent(plug) if !is_refuted => await_device(run, plug, Phase::Restoring),
-        Brought::Failed(_) if !is_refuted => park(run, ParkReason::RestoreFailed),
         Brought::On | Brought::Silent(_) | Brought::Failed(_) => Flow::Go(Phase::Untainting),
     }
 }
@@ -290,7 +288,7 @@ fn on_failed(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Flow {
             return run.call(plug, Action::Status);
         }
     }
-    // What stays dark may be another machine: whoever is told switches on the wrong one else.
+    // A plug that stays off may feed another machine: `OnFailed` would send people to this one.
     let reason = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden)).cloned();
     park(run, reason.unwrap_or(ParkReason::OnFailed))
 }

@@ -77,7 +77,7 @@ impl Trigger {
     }
 
     /// Which incidents are aborted.
-    fn see_words(&mut self, at: Time, what: &What) {
+    fn see_commands(&mut self, at: Time, what: &What) {
         if let What::WordSaid { fence, word, .. } = what {
             if word == "retry" {
                 self.aborted.remove(fence);
@@ -167,7 +167,7 @@ impl Check for Trigger {
         {
             *since = if since.is_some() { None } else { Some(at) };
         }
-        self.see_words(at, what);
+        self.see_commands(at, what);
         self.see_releases(scene, what);
         if let What::StorageCut { node } = what
             && !scene.incident.contains_key(node)

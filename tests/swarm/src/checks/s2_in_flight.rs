@@ -65,7 +65,7 @@ impl Check for InFlight {
         }
         let Taken { node, plug: (device, plug), command, .. } = what.taken()?;
         if node.is_empty() || self.miswired.contains(&plug) {
-            // A plug that feeds nothing, or what it feeds is in nobody's hands.
+            // A plug that feeds nothing, or another machine than it is configured for: no incident holds that one.
             return None;
         }
         let plug = (device.to_owned(), plug);

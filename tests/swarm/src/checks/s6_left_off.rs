@@ -223,7 +223,8 @@ impl Check for LeftOff {
         let plugs = plugs.map(|((device, plug), (node, _))| {
             (node, format!("{device}/{plug} of {node}"), self.switches.contains(device))
         });
-        // Of another machine's outlet the node is told of that it is written down for; who said that it stays off knows.
+        // An outlet of another machine is told of in the incident of the node that it is configured for. Which one that is,
+        // nobody here knows: any incident counts that is parked and says that plugs are off, or a person's word to leave them so.
         let is_anothers_told = |node: &str| {
             let mut dark = scene.dark_plugs.iter().filter(|(_, (owner, _))| owner == node);
             let is_miswired = dark.any(|((_, plug), _)| self.miswired.contains(plug));

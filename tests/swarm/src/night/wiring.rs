@@ -46,10 +46,9 @@ pub(super) fn nodes(seed: u64) -> Option<u64> {
 }
 
 impl Draft {
-    /// Which outlet is written down for such a node: its own one, or mostly another's. Answers the outlets that are not those
-    /// of their node. A node that is silent before, or fenced itself, tells nothing of where it hangs, so its outlet is
-    /// not taken.
-    pub(super) fn name_an_outlet(
+    /// Chooses the outlet that is configured for such a node: its own one, or mostly another's. Answers the miswired outlets. A
+    /// node with faults of its own is left out: its silence would hide that its outlet was switched off.
+    pub(super) fn choose_outlet(
         &mut self,
         seed: u64,
         lost: &[String],
@@ -63,9 +62,9 @@ impl Draft {
         let is_wrong = rng.below(100) < 75;
         let further = 1 + rng.below(u64::try_from(names.len().saturating_sub(1)).unwrap_or(1));
         let mut others = (0..names.len()).cycle().skip(own + usize::try_from(further).unwrap_or(1));
-        let befalls = |what: String| self.happenings.contains(&what);
+        let has_fault = |what: String| self.happenings.contains(&what);
         let is_spared = |name: &String| {
-            !befalls(format!(": {name} }}")) && !befalls(format!("node: {name}, type:"))
+            !has_fault(format!(": {name} }}")) && !has_fault(format!("node: {name}, type:"))
         };
         let is_another = |place: &usize| *place != own && names.get(*place).is_some_and(is_spared);
         let another = others.by_ref().take(names.len()).find(is_another);
@@ -79,7 +78,7 @@ impl Draft {
     }
 
     /// What people do while such a node is fenced. Answers whether they do anything behind its cut.
-    pub(super) fn hands_on_an_outlets_machine(&mut self, seed: u64, lost: &[String]) -> bool {
+    pub(super) fn people_at_its_machine(&mut self, seed: u64, lost: &[String]) -> bool {
         let Some(node) = lost.first().filter(|_| self.rack.is_fed()) else { return false };
         let mut rng = Rng::named(seed, "hands on an outlet's machine");
         self.drawn.push(OUTLET.to_owned());

@@ -56,7 +56,7 @@ fn a5_a_giving_back_that_was_lost_is_not_sent_again_behind_what_vanished() {
     }
 }
 
-/// A day after the switch refused, a pod is deleted by force, and then somebody opens the port.
+/// An hour after the switch refused, a pod is deleted by force; ten minutes later somebody gives the storage back by hand.
 #[test]
 fn a16_a_cut_that_we_could_not_give_back_is_read_and_made_again() {
     for is_aborted in [false, true] {
@@ -255,4 +255,85 @@ fn a16_what_is_given_back_by_hand_to_a_machine_that_reads_off_was_not_undone() {
     story.until_now(Span::minutes(5));
     assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
     assert_eq!(story.plugs, [PlugState::Off, PlugState::On]);
+}
+
+fn is_read_after_two_offs(story: &Story) -> bool {
+    let mut offs = story.record.operations.iter().filter(|one| one.cuts());
+    let second = offs.nth(1);
+    second.is_some_and(|off| story.record.last_read(1).is_some_and(|read| read.id > off.id))
+}
+
+/// Nobody hears the end of the first cut, the second one is refused, and a person aborts. The first one is made late.
+#[test]
+fn a3_the_first_of_two_cuts_may_be_made_last() {
+    let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+    let mut story = Story::new(cutting_plan(storage()), policy);
+    let mut offs = 0;
+    story.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
+        (1, Action::Off) => {
+            offs += 1;
+            if offs == 1 { End::Indeterminate } else { failed(FailureKind::Device) }
+        }
+        _ => honest(operation, plugs),
+    });
+    story.until_call(Action::Off);
+    let lands_at = story.now.after(Span::seconds(15));
+    while !is_read_after_two_offs(&story) {
+        story.go();
+    }
+    story.event(Event::Command(Command::Abort));
+    while story.now < lands_at {
+        assert!(!is_final(&story), "nothing is over while a cut may still be made");
+        story.go();
+    }
+    story.plugs[1] = PlugState::Off;
+    story.device = Box::new(honest);
+    story.until(Phase::Final(FinalReason::Aborted));
+    assert_eq!(story.plugs[1], PlugState::On);
+}
+
+/// The outlet takes its time to go off on the way back. A neighbour that was heard before that may hang on it.
+#[test]
+fn p8_on_the_way_back_too_an_outlet_reads_off_before_the_signs_of_life_are_noted() {
+    let mut story = released_and_switched_off(outlet_and_storage());
+    let off_at = story.now.after(Span::seconds(15));
+    story.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
+        (0, Action::Status) if operation.intended_at < off_at => {
+            succeeded(PlugState::Transitioning)
+        }
+        _ => honest(operation, plugs),
+    });
+    story.call_takes = Span(10);
+    story.event(Event::Command(Command::Abort));
+    while !story.calls.contains(&(1, Action::On)) {
+        story.go();
+    }
+    assert!(story.record.baseline.as_ref().unwrap().at >= off_at);
+}
+
+/// A cut that was undone could not be made again; then the machine boots. Nobody is told that the cut was made after all.
+#[test]
+fn a16_a_machine_that_boots_makes_no_cut() {
+    let mut story = Story::new(storage_only(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    story.until_released();
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (1, Action::Off) => failed(FailureKind::Device),
+        _ => honest(operation, plugs),
+    });
+    story.plugs[1] = PlugState::On;
+    let told = |story: &Story| match story.parked() {
+        Some(ParkReason::CutUndone { failure, .. }) => Some(failure.is_some()),
+        _ => None,
+    };
+    while told(&story) != Some(true) {
+        story.go();
+    }
+    story.node(|node| node.signs = signs("boot-2", 9));
+    for _ in 0..200 {
+        if story.next_look.is_none() && story.todo.is_empty() {
+            break;
+        }
+        story.go();
+        assert_ne!(told(&story), Some(false), "no read says that it is cut");
+    }
 }

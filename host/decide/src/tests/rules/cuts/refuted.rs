@@ -338,3 +338,39 @@ fn p8_an_abort_does_not_hide_that_a_plug_is_anothers() {
     until_final(&mut story);
     assert_eq!(story.plugs[0], PlugState::On);
 }
+
+/// Whatever a person says of the doubted run, its plug is still told of; once the node itself is well, the plug is somebody
+/// else's, and goes on.
+#[test]
+fn a17_a_doubt_about_the_plug_outlives_every_abort() {
+    for command in [Command::Abort, Command::AbortLeaveOff] {
+        let mut story = released_and_switched_off(outlet_and_storage());
+        story.view.neighbours = Neighbours::Silent("node-b".into());
+        while !matches!(story.record.goal, Goal::Park(_)) {
+            story.go();
+        }
+        story.event(Event::Command(command));
+        story.until(Phase::Parked);
+        assert_eq!(story.parked(), Some(&ParkReason::WrongPlug { neighbour: "node-b".into() }));
+        story.wakes();
+        story.until_now(Span::minutes(3));
+        assert_eq!(story.plugs[0], PlugState::On);
+    }
+}
+
+/// After an abort the run waits for a silent device. `retry` asks the device again, and takes back no abort.
+#[test]
+fn a17_an_abort_stands_until_the_parked_run_is_retried() {
+    let mut story = Story::new(bmc_plan(), RunPolicy::default());
+    story.until(Phase::VerifyingOff);
+    story.device = Box::new(silent);
+    story.event(Event::Command(Command::Abort));
+    story.until(Phase::AwaitingDevice);
+    story.event(Event::Command(Command::Retry));
+    assert!(story.record.aborted_at.is_some());
+    story.device = Box::new(honest);
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::Aborted));
+    story.event(Event::Command(Command::Retry));
+    assert_eq!(story.record.aborted_at, None);
+}
