@@ -170,7 +170,12 @@ impl<C: Cluster> Desk<C> {
 
     /// A NodeFence without a record: its opener died before anything was decided.
     async fn drop_unbegun(&self, nodefence: &NodeFence) -> Result<(), ClusterError> {
-        let how = DeleteHow { uid: nodefence.uid(), ..DeleteHow::default() };
+        // A newer leader may be beginning it at this very moment.
+        let how = DeleteHow {
+            uid: nodefence.uid(),
+            resource_version: nodefence.resource_version(),
+            ..DeleteHow::default()
+        };
         let name = nodefence.name_any();
         self.parts.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
         keep::let_go(&self.parts.cluster, nodefence).await?;

@@ -179,7 +179,10 @@ impl<C: Cluster> Incident<C> {
     /// Walks the path until the incident is over.
     pub async fn run(mut self) -> Over {
         loop {
-            let Some(seen) = self.observe().await else { return Over::Gone };
+            let Some(seen) = self.observe().await else {
+                self.tell_vanished().await;
+                return Over::Gone;
+            };
             let decided = self.decide(&seen);
             if self.record(&decided).await.is_err() {
                 return Over::Lost;

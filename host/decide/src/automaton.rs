@@ -302,7 +302,7 @@ fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {
     let effect = ended.is_some_and(crate::Operation::is_effect);
     let method = ended.and_then(|one| run.plan.method(one.method));
     let is_power = method.is_some_and(crate::Method::switches_power);
-    if answered && !monitor {
+    if answered && !monitor && is_what_failed(&run.record, op) {
         run.record.unreachable_at = None;
     }
     if unknown && effect {
@@ -312,6 +312,18 @@ fn take_end(run: &mut Run<'_>, op: crate::OpId, end: End) -> Taken {
         run.record.baseline = None;
     }
     Taken::Yes
+}
+
+/// Whether a call that was answered is one as that for which its device is awaited: a device that tells its state and takes in no
+/// command is still not reached, nor is one of two of which the other answers.
+fn is_what_failed(record: &Record, op: crate::OpId) -> bool {
+    let Some(ended) = record.operations.iter().find(|one| one.id == op) else { return false };
+    let earlier =
+        || record.operations.iter().filter(|one| one.id < op && one.method == ended.method);
+    let failed = earlier()
+        .rfind(|one| one.action != Action::Monitor && crate::retry::unreachable(one.end.as_ref()));
+    record.unreachable == Some(ended.method)
+        && failed.is_none_or(|failed| ended.is_effect() || !failed.is_effect())
 }
 
 /// After a restart or a change of leader every open call is somebody else's: its end will never

@@ -16,8 +16,8 @@ use crate::standing::{
 };
 use crate::{
     Action, AttachmentView, Backing, Evidence, Exempt, FinalReason, Goal, Grade, Kind, Method,
-    MethodIndex, NodeView, Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, PlugState,
-    PodView, Proof, RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
+    MethodIndex, NodeView, Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, Plan,
+    PlugState, PodView, Proof, RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
 };
 
 /// What stood on a node right before it was cut off.
@@ -32,44 +32,86 @@ pub struct CutOff {
     pub untold: bool,
 }
 
-/// Notes what stands on the node, before the first of its cuts.
+/// Notes what stands on the node before it is cut off. Until a read shows a cut, what comes to the node meanwhile is added: it may
+/// write behind it.
 pub(crate) fn note_before(run: &mut Run<'_>) {
-    if !still_cut(run).is_empty() {
+    let still_cut = still_cut(run);
+    let is_shown = |cut: &MethodIndex| {
+        run.record.operations.iter().any(|one| one.method == *cut && one.is_read_off())
+    };
+    if still_cut.iter().any(is_shown) {
         return;
     }
     let seen = run.seen().and_then(|view| Some((view, run.node(view)?)));
-    run.record.cut_off = seen.map(|(view, node)| {
-        let kinds = || run.plan.cut_methods().filter_map(|index| run.plan.method(index));
-        let cuts_network = kinds().any(|method| matches!(method.kind, Kind::Fabric(_)));
-        let drivers: Vec<&str> = kinds().flat_map(Method::drivers).collect();
-        let is_cut = |one: &VolumeView| {
-            one.backing == Backing::Unknown || one.driver().is_some_and(|it| drivers.contains(&it))
-        };
-        // What tolerates the out-of-service taint is not ours to delete, and others may.
-        let is_movable = |pod: &PodView| {
-            let tolerates = pod.exempt == Some(Exempt::Tolerates);
-            pod.exempt.is_none() || guard(Bug::ToleratingForgotten, tolerates)
-        };
-        let may_write =
-            |pod: &&PodView| is_movable(pod) && (cuts_network || pod.volumes.iter().any(is_cut));
-        let of_pods = || view.pods.iter().flat_map(|pod| &pod.volumes);
-        let is_of_others = |one: &&AttachmentView| {
-            let mut volumes = of_pods().filter(|volume| volume.name() == Some(&one.volume));
-            !cuts_network && volumes.next().is_some_and(|volume| !is_cut(volume))
-        };
-        let is_told = |one: &VolumeView| {
-            one.in_use_as().is_some_and(|name| node.volumes_in_use.iter().any(|it| it == name))
-        };
-        let untold = |pod: &PodView| pod.volumes.iter().any(|one| is_cut(one) && !is_told(one));
-        let pods: Vec<&PodView> = view.pods.iter().filter(may_write).collect();
-        CutOff {
-            untold: pods.iter().any(|pod| untold(pod)),
-            pods: as_many_as_fit(pods.iter().map(|pod| &pod.uid)),
-            attachments: as_many_as_fit(
-                view.attachments.iter().filter(|one| !is_of_others(one)).map(|one| &one.uid),
-            ),
+    let Some(mut before) = seen.map(|(view, node)| what_stands(run.plan, view, node)) else {
+        if still_cut.is_empty() {
+            run.record.cut_off = None;
         }
-    });
+        return;
+    };
+    if let Some(noted) = run.record.cut_off.take().filter(|_| !still_cut.is_empty()) {
+        before = with_earlier(noted, before);
+    }
+    run.record.cut_off = Some(before);
+}
+
+/// What was noted for an earlier try of the same cut, and what has come since.
+fn with_earlier(noted: CutOff, now: CutOff) -> CutOff {
+    let all = |noted: Vec<String>, now: Vec<String>| {
+        let new: Vec<String> = now.into_iter().filter(|uid| !noted.contains(uid)).collect();
+        as_many_as_fit(noted.iter().chain(&new))
+    };
+    CutOff {
+        pods: all(noted.pods, now.pods),
+        attachments: all(noted.attachments, now.attachments),
+        untold: noted.untold || now.untold,
+    }
+}
+
+fn what_stands(plan: &Plan, view: &View, node: &NodeView) -> CutOff {
+    let cuts_any = cuts_any(plan);
+    let kinds = plan.cut_methods().filter_map(|index| plan.method(index));
+    let drivers: Vec<&str> = kinds.flat_map(Method::drivers).collect();
+    let is_cut = |one: &VolumeView| {
+        let is_of_it = one.driver().is_some_and(|driver| drivers.contains(&driver));
+        cuts_any || one.backing == Backing::Unknown || is_of_it
+    };
+    // What tolerates the out-of-service taint is not ours to delete, and others may.
+    let is_movable = |pod: &PodView| {
+        let tolerates = pod.exempt == Some(Exempt::Tolerates);
+        pod.exempt.is_none() || guard(Bug::ToleratingForgotten, tolerates)
+    };
+    let may_write =
+        |pod: &&PodView| is_movable(pod) && (cuts_network(plan) || pod.volumes.iter().any(is_cut));
+    let of_pods = || view.pods.iter().flat_map(|pod| &pod.volumes);
+    let is_of_others = |one: &&AttachmentView| {
+        let mut volumes = of_pods().filter(|volume| volume.name() == Some(&one.volume));
+        volumes.next().is_some_and(|volume| !is_cut(volume))
+    };
+    let is_told = |one: &VolumeView| {
+        one.in_use_as().is_some_and(|name| node.volumes_in_use.iter().any(|it| it == name))
+    };
+    let untold = |pod: &PodView| pod.volumes.iter().any(|one| is_cut(one) && !is_told(one));
+    let pods: Vec<&PodView> = view.pods.iter().filter(may_write).collect();
+    CutOff {
+        untold: pods.iter().any(|pod| untold(pod)),
+        pods: as_many_as_fit(pods.iter().map(|pod| &pod.uid)),
+        attachments: as_many_as_fit(
+            view.attachments.iter().filter(|one| !is_of_others(one)).map(|one| &one.uid),
+        ),
+    }
+}
+
+fn cuts_network(plan: &Plan) -> bool {
+    let mut kinds = plan.cut_methods().filter_map(|index| plan.method(index));
+    kinds.any(|method| matches!(method.kind, Kind::Fabric(_)))
+}
+
+/// Whether any volume may be behind a cut of this plan: a network is cut, or storage of which nobody said whose it is.
+fn cuts_any(plan: &Plan) -> bool {
+    let mut kinds = plan.cut_methods().filter_map(|index| plan.method(index));
+    let names_none = |method: &Method| method.cuts_storage() && method.drivers().next().is_none();
+    cuts_network(plan) || kinds.any(names_none)
 }
 
 /// These UIDs, or as many as a record holds. Then an empty one, which nobody has, stands for the others: whoever
@@ -478,12 +520,16 @@ fn has_let_go_of_storage(run: &Run<'_>, node: &NodeView) -> bool {
     uses_no_more_than(run, node, &[])
 }
 
-/// Whether the kubelet says that no volumes of the cut drivers are in use but these, where it would say so.
+/// Whether the kubelet says that nothing of what is cut is in use but these volumes, where it would say so.
 fn uses_no_more_than(run: &Run<'_>, node: &NodeView, volumes: &[&str]) -> bool {
     let is_untold = run.record.cut_off.as_ref().is_some_and(|before| before.untold);
+    let is_new = |one: &str| !volumes.contains(&one);
+    if cuts_any(run.plan) {
+        return !is_untold && !node.volumes_in_use.iter().any(|one| is_new(one));
+    }
     let kinds = run.plan.cut_methods().filter_map(|index| run.plan.method(index));
     let mut drivers = kinds.flat_map(Method::drivers).peekable();
     let is_hidden = drivers.peek().is_some() && is_untold;
-    let uses_more = |driver| node.in_use_of(driver).any(|one| !volumes.contains(&one));
+    let uses_more = |driver| node.in_use_of(driver).any(is_new);
     !is_hidden && !drivers.any(uses_more)
 }

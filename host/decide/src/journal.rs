@@ -226,14 +226,16 @@ impl Record {
             Action::On => PlugState::On,
             Action::Off | Action::Reset | Action::Status | Action::Monitor => PlugState::Off,
         };
+        // A read shows what the last call before it did; an earlier one may still be on its way.
+        let is_another = |one: &Operation| one.action == action && one.may_have_acted();
         let landed = |effect: &Operation| {
+            let mut later =
+                self.operations.iter().filter(|one| one.method == method && one.id > effect.id);
+            let shown = later.find(|one| {
+                is_another(one) || one.action == Action::Status && one.state() == Some(wanted)
+            });
             effect.end != Some(End::Indeterminate)
-                && self.operations.iter().any(|read| {
-                    read.method == method
-                        && read.id > effect.id
-                        && read.action == Action::Status
-                        && read.state() == Some(wanted)
-                })
+                && shown.is_some_and(|one| one.action == Action::Status)
         };
         let sent = self.operations.iter().filter(|one| one.method == method);
         let pending = sent.filter(|one| one.action == action && !landed(one));

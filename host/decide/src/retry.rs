@@ -155,18 +155,16 @@ pub(crate) fn begin_pass(run: &mut Run<'_>) {
 /// Stands for a boot that ended without a name, so that every boot named later is newer.
 const UNNAMED_BOOT: &str = "unnamed";
 
-/// Keeps the boot that was fenced when its proof goes.
+/// Keeps the boot that was fenced when its proof goes: it may have begun after the pass did.
 fn keep_boot(record: &mut Record) {
-    let Some(proof) = record.proof.as_ref().filter(|_| record.signs_at_open.boot_id.is_empty())
-    else {
-        return;
-    };
+    let Some(proof) = record.proof.as_ref() else { return };
     let has_ended = proof.grade == Grade::PowerOffVerified && proof.voided_at.is_none();
-    let boot_id = &proof.signs.boot_id;
-    record.signs_at_open.boot_id = match boot_id.as_str() {
-        "" if has_ended => UNNAMED_BOOT.to_string(),
-        named => named.to_string(),
-    };
+    let at_open = &mut record.signs_at_open.boot_id;
+    match proof.signs.boot_id.as_str() {
+        "" if has_ended && at_open.is_empty() => *at_open = UNNAMED_BOOT.to_string(),
+        "" => {}
+        named => *at_open = named.to_string(),
+    }
 }
 
 /// Stops for a person, and says which machines may be off because of us.
@@ -229,7 +227,8 @@ pub(crate) fn unreachable(end: Option<&End>) -> bool {
 pub(crate) fn await_device(run: &mut Run<'_>, method: MethodIndex, resume: Phase) -> Flow {
     run.rule(Rule::A12);
     let now = run.now;
-    run.record.unreachable_at = run.record.unreachable_at.or(Some(now));
+    let is_same = run.record.unreachable == Some(method);
+    run.record.unreachable_at = run.record.unreachable_at.filter(|_| is_same).or(Some(now));
     run.record.unreachable = Some(method);
     run.record.resume = Some(resume);
     run.record.forget_identities();

@@ -5,33 +5,40 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, is_sown};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, LOOK_EVERY, Method, MethodIndex, Operation, PlugState, Record, Span, Time,
+    Action, End, LOOK_EVERY, Method, MethodIndex, Operation, Plan, PlugState, Record, Span, Time,
 };
 
 /// Methods whose cut may still stand.
 pub(crate) fn still_cut(run: &Run<'_>) -> Vec<MethodIndex> {
-    let stands = |index: &MethodIndex| {
-        let Some(effect) = run.record.last_effect(*index) else { return false };
-        let reads_on = run.record.state_since_effect(*index) == Some(PlugState::On);
-        match effect.action {
-            Action::Off => !(reads_on && never_stood(run, *index)),
-            Action::On | Action::Status | Action::Reset | Action::Monitor => !reads_on,
-        }
-    };
-    run.plan.cut_methods().filter(stands).collect()
+    run.record.still_cut(run.plan)
 }
 
-/// Whether no call of ours made this cut: no read ever said off, and the last one began when none of the calls could take
-/// effect any more.
-fn never_stood(run: &Run<'_>, cut: MethodIndex) -> bool {
-    let settled = if is_sown(Bug::LateCutForgotten) {
-        run.record.last_effect(cut).map(|off| off.lands_until(run.plan)).unwrap_or_default()
-    } else {
-        run.record.may_land_until(run.plan, cut)
-    };
-    let mut reads = run.record.operations.iter().filter(|one| one.method == cut);
-    run.record.last_read(cut).is_some_and(|read| read.intended_at >= settled)
-        && !reads.any(Operation::is_read_off)
+impl Record {
+    /// Methods whose cut may still stand.
+    pub fn still_cut(&self, plan: &Plan) -> Vec<MethodIndex> {
+        let stands = |index: &MethodIndex| {
+            let Some(effect) = self.last_effect(*index) else { return false };
+            let reads_on = self.state_since_effect(*index) == Some(PlugState::On);
+            match effect.action {
+                Action::Off => !(reads_on && self.never_stood(plan, *index)),
+                Action::On | Action::Status | Action::Reset | Action::Monitor => !reads_on,
+            }
+        };
+        plan.cut_methods().filter(stands).collect()
+    }
+
+    /// Whether no call of ours made this cut: no read ever said off, and the last one began when none of the calls could take
+    /// effect any more.
+    fn never_stood(&self, plan: &Plan, cut: MethodIndex) -> bool {
+        let settled = if is_sown(Bug::LateCutForgotten) {
+            self.last_effect(cut).map(|off| off.lands_until(plan)).unwrap_or_default()
+        } else {
+            self.may_land_until(plan, cut)
+        };
+        let mut reads = self.operations.iter().filter(|one| one.method == cut);
+        self.last_read(cut).is_some_and(|read| read.intended_at >= settled)
+            && !reads.any(Operation::is_read_off)
+    }
 }
 
 /// Whether a cut stood after we had failed to give it back.

@@ -16,7 +16,8 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, guard, is_sown};
 use node_remedy_decide::{
-    Action, Effect, End, OpId, Operation, Phase, Record, SlotAnswer, Span, VIEW_AGE_MAX,
+    Action, Approval, Effect, End, Method, OpId, Operation, Phase, Record, SlotAnswer, Span,
+    VIEW_AGE_MAX,
 };
 
 use super::budget::{self, Room, Taken};
@@ -29,6 +30,7 @@ use crate::cli::people::ABORT;
 use crate::clock::timestamp;
 use crate::cluster::{At, Cluster, ClusterError, DeleteHow};
 use crate::observe::jobs::refused;
+use crate::observe::view::is_approved;
 use crate::reconcile::{Incident, Seen, slot_of};
 
 /// The longest a device call may take; manifests may say less.
@@ -228,7 +230,7 @@ impl<C: Cluster> Incident<C> {
             return;
         };
         let Some(method) = self.parts.method_of(&self.nodefence, operation.method) else { return };
-        if operation.cuts() && self.is_spoken_against() {
+        if operation.cuts() && (self.is_spoken_against() || self.lacks_approval(operation)) {
             self.look_wanted = true;
             self.pending.push_back(Seen::Ended(op, held_back().end));
             return;
@@ -259,6 +261,20 @@ impl<C: Cluster> Incident<C> {
         let is_deleted = self.nodefence.metadata.deletion_timestamp.is_some();
         let is_unheard = is_new || is_deleted && !self.deletion_heard;
         is_unheard && self.record.first_released_at.is_none()
+    }
+
+    /// A17: whether this is the first off, its policy needs an approval, and the very record that the intent was written to has
+    /// none.
+    fn lacks_approval(&self, operation: &Operation) -> bool {
+        let cuts_power = |one: &Operation| {
+            let method = self.plan.method(one.method);
+            one.cuts() && method.is_some_and(Method::switches_power)
+        };
+        let mut earlier = self.record.operations.iter().filter(|one| one.id < operation.id);
+        let is_first =
+            cuts_power(operation) && !earlier.any(|one| cuts_power(one) && one.may_have_acted());
+        let is_needed = is_first && self.policy.approval == Approval::Needed;
+        guard(Bug::ApprovalIgnored, is_needed) && !is_approved(&self.nodefence)
     }
 
     /// Creates a remedy's Job; one of that name is ours already, or was never to be.

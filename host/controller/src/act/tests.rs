@@ -3,6 +3,7 @@
 mod guards;
 mod jobs;
 mod slots;
+mod words;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@
 //! for gone that the server did not say is gone.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -22,6 +23,8 @@ use super::{Mirror, NODE_LEASES, lease_key};
 use crate::clock::Clock;
 use crate::cluster::{At, Cluster, ClusterError, Scope};
 
+/// How long Events are waited for: a look has to be young when it is acted on.
+const EVENTS_READ_MAX: Duration = Duration::from_secs(4);
 /// Attachments read at once.
 const READS_AT_ONCE: usize = 16;
 
@@ -74,7 +77,7 @@ pub async fn live<C: Cluster>(
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
         attachments_of(cluster, mirror, name),
-        mirror.events.live(cluster, name),
+        async { Ok(events_of(cluster, mirror, name).await) },
         async { Ok(words::read(cluster).await) },
     )?;
     mirror.hear(clock.now());
@@ -88,6 +91,12 @@ pub async fn live<C: Cluster>(
         events,
         said,
     })
+}
+
+/// Events that cannot be read in time are not known: nothing is cut for them then, and nothing else waits for them.
+async fn events_of<C: Cluster>(cluster: &C, mirror: &Mirror, name: &str) -> Option<Vec<EventSeen>> {
+    let read = tokio::time::timeout(EVENTS_READ_MAX, mirror.events.live(cluster, name)).await;
+    read.ok()?.ok()?
 }
 
 /// The attachments that the watch told of, as the API server has them now.

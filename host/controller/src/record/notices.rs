@@ -269,6 +269,16 @@ pub fn deleted() -> Note {
     Note { reason: "DeletionWaits".to_owned(), text: text.to_owned(), warning: true }
 }
 
+/// The NodeFence of an incident vanished before the incident was over, by an etcd that was set back or by whoever took its
+/// finalizer off. Nothing remembers what was done any more but this.
+pub fn vanished(nodefence: &str, left: &str) -> Note {
+    let text = format!(
+        "NodeFence {nodefence} vanished before its incident was over; nothing undoes what it did any more{left}: see to it \
+         by hand"
+    );
+    Note { reason: "NodeFenceVanished".to_owned(), text, warning: true }
+}
+
 /// The record of an incident does not stand there as it was meant, or was refused for this reason.
 pub fn pruned(nodefence: &str, refusal: &str) -> Note {
     let (what, rest) = if refusal.is_empty() {

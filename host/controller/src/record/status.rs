@@ -13,7 +13,7 @@ mod write;
 
 pub use self::read::{BrokenRecord, read};
 pub(crate) use self::words::Twin;
-pub(crate) use self::write::{component, what_stands};
+pub(crate) use self::write::{component, what_is_left, what_stands};
 pub use self::write::{park, write};
 
 #[cfg(test)]

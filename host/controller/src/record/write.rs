@@ -129,10 +129,14 @@ impl<C: Cluster> Incident<C> {
             }
             let found = match self.parts.cluster.get::<NodeFence>(At::cluster(&self.name())).await {
                 Ok(Some(found)) => found,
-                Ok(None) => return Err(self.lost("the NodeFence was deleted")),
+                Ok(None) => {
+                    self.tell_vanished().await;
+                    return Err(self.lost("the NodeFence was deleted"));
+                }
                 Err(_) => continue,
             };
             if found.uid() != meant.uid() {
+                self.tell_vanished().await;
                 return Err(self.lost("another NodeFence of that name exists"));
             }
             if found.status == meant.status {
@@ -167,6 +171,17 @@ impl<C: Cluster> Incident<C> {
             return;
         }
         let note = notices::pruned(&self.name(), refusal);
+        tracing::error!(nodefence = self.name(), "{}", note.text);
+        self.parts.tell(&self.nodefence.spec.node, &note).await;
+    }
+
+    /// Whoever is to switch on or to open what this incident left hears of it: its record is gone.
+    pub(crate) async fn tell_vanished(&self) {
+        let left = status::what_is_left(&self.record, &self.plan, self.parts.clock.now());
+        if left.is_empty() {
+            return;
+        }
+        let note = notices::vanished(&self.name(), &left);
         tracing::error!(nodefence = self.name(), "{}", note.text);
         self.parts.tell(&self.nodefence.spec.node, &note).await;
     }

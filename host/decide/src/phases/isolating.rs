@@ -9,12 +9,13 @@ use crate::retry::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, Hold, IsolatedForGood,
-    Kind, Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState, Proof, Record, Rule,
-    Stage, View,
+    Action, Binding, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, Hold,
+    IsolatedForGood, Kind, Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState,
+    Proof, Record, Rule, Stage, View,
 };
 
 use super::leave::{is_cut_again, leave_to_isolate};
+use super::power::stop_if_other_machine;
 use super::releasing::outdated;
 use super::waiting::begin_dump_grace;
 
@@ -146,6 +147,7 @@ fn cut_off(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Option<Flo
         let read = run.record.last_in_phase(index, Action::Status);
         let read = read.filter(|read| read.id > asked.id && read.end != Some(End::Indeterminate));
         if read.is_none() {
+            note_before(run);
             return Some(run.call(index, Action::Status));
         }
     }
@@ -179,7 +181,14 @@ fn found_before(run: &mut Run<'_>, index: MethodIndex, method: &Method) -> Befor
     let Some(read) = read.filter(|read| !read.is_held_back()) else {
         return Before::Reading(run.call(index, Action::Status));
     };
-    if read.state() != Some(PlugState::Off) {
+    let (state, end) = (read.state(), read.end.clone());
+    if let Some(End::Succeeded { identity, .. }) = &end
+        && matches!(method.binding, Binding::Reported { .. })
+        && let Some(flow) = stop_if_other_machine(run, index, identity)
+    {
+        return Before::Reading(flow);
+    }
+    if state != Some(PlugState::Off) {
         return Before::Open;
     }
     run.rule(Rule::A4);

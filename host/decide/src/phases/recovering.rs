@@ -13,11 +13,11 @@ use crate::run::{Flow, Run};
 use crate::standing::{goes_back, see_it_come_back, still_cut};
 use crate::{
     Action, Builtin, Crossing, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY,
-    Marks, MethodIndex, NodeView, Notice, Operation, ParkReason, Phase, Record, Remedy, Rule, Rung,
-    Span, Time, View,
+    Marks, MethodIndex, NodeView, Notice, Operation, ParkReason, Phase, Proof, Record, Remedy,
+    Rule, Rung, Span, Time, View,
 };
 
-use super::releasing::same_boot;
+use super::releasing::{same_boot, void};
 use super::remedying::{describe, job_left, stop_unseen};
 use super::verifying::any_labelled;
 use super::way_back::{Brought, bring_all_on, restore_all};
@@ -30,6 +30,11 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_is_gone(run) };
     run.rule(Rule::A8);
+    if speaks_against_its_proof(run, node) {
+        run.rule(Rule::P2);
+        run.notice(Notice::ProofVoided { reads_on: None });
+        void(run);
+    }
     if run.is_heard_again(node) && needs_new_boot(&run.record) {
         let grade = run.record.proof.as_ref().map(|proof| proof.grade);
         return same_boot(run, grade.unwrap_or(Grade::NewBootId));
@@ -65,6 +70,22 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
     }
     run.look_at(until);
     run.look_in(crate::PROBE_EVERY)
+}
+
+/// Whether the boot that was proven off reports after all, although all was released already.
+fn speaks_against_its_proof(run: &Run<'_>, node: &NodeView) -> bool {
+    let is_of_the_machine = |proof: &&Proof| match proof.grade {
+        Grade::PowerOffVerified
+        | Grade::WatchdogDeadline
+        | Grade::OperatorConfirmed
+        | Grade::JobSucceeded
+        | Grade::KdumpSeen => proof.voided_at.is_none(),
+        // Cut storage stops no kubelet, and silence is over when it is.
+        Grade::StorageFenced | Grade::Partition | Grade::NewBootId => false,
+    };
+    let proof = run.record.proof.as_ref().filter(is_of_the_machine);
+    proof.is_some_and(|proof| node.signs.reported > proof.signs.reported)
+        && !run.is_new_boot(&node.signs)
 }
 
 /// How long the node may take to be well. A machine that boots takes its time, whoever is next; any other
@@ -322,7 +343,7 @@ fn run_recovery_stages(run: &mut Run<'_>) -> Option<Flow> {
     }
 }
 
-/// A4: whether somebody shut before us what this method opens, and we did nothing to it.
+/// A4: whether the plan cuts what this method opens, and we did not: if it is shut, somebody else shut it.
 fn is_shut_by_others(run: &Run<'_>, method: MethodIndex) -> bool {
     let Some(opens) = run.plan.method(method) else { return false };
     let is_same = |index: &MethodIndex| {
@@ -330,7 +351,7 @@ fn is_shut_by_others(run: &Run<'_>, method: MethodIndex) -> bool {
         one.is_some_and(|one| one.device == opens.device && one.plug == opens.plug)
     };
     let mut same = (0..run.plan.methods.len()).filter(is_same);
-    run.record.found_off.iter().any(is_same)
+    run.plan.cut_methods().any(|cut| is_same(&cut))
         && same.all(|index| run.record.last_effect(index).is_none())
 }
 

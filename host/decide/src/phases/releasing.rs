@@ -34,7 +34,6 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
     }
     if let Some(why) = view.gate.dispute().filter(|_| matches!(proof.by, Evidence::Reads(_))) {
         run.rule(Rule::P2);
-        run.notice(Notice::ProofVoided { reads_on: None });
         void(run);
         end_release(run);
         return give_back_disputed(run, why);
@@ -198,12 +197,15 @@ pub(crate) fn same_boot(run: &mut Run<'_>, grade: Grade) -> Flow {
         begin_pass(run);
         return Flow::Go(Phase::AwaitingPower);
     }
-    let reason = if !is_released || grade == Grade::PowerOffVerified {
-        ParkReason::AliveThoughOff
+    let goal = if grade == Grade::PowerOffVerified {
+        Goal::Park(ParkReason::AliveThoughOff)
+    } else if is_released {
+        Goal::Park(ParkReason::SameBootAfterRelease)
     } else {
-        ParkReason::SameBootAfterRelease
+        // No device was wrong: whoever said it was, or the dump that ended.
+        Goal::BringBack
     };
-    go_back(run, Goal::Park(reason))
+    go_back(run, goal)
 }
 
 fn begin(run: &mut Run<'_>, view: &View, proof: &Proof) -> Released {
@@ -255,7 +257,10 @@ fn after_release(run: &mut Run<'_>) -> Flow {
         // Or until somebody says that it is.
         return Flow::Go(Phase::Remedying);
     }
-    if !run.switches_power() && (run.isolates() || run.plan.power.is_empty()) {
+    let is_said_off = run.record.proof.as_ref().is_some_and(|proof| {
+        matches!(proof.grade, Grade::OperatorConfirmed | Grade::WatchdogDeadline)
+    });
+    if !run.switches_power() && !is_said_off && (run.isolates() || run.plan.power.is_empty()) {
         // The node stays isolated until it is well; its recovery restores what was cut.
         return Flow::Go(Phase::Untainting);
     }

@@ -474,6 +474,21 @@ fn parked(
 
 /// What of ours stands while a run is parked, for people: plugs, cuts, marks. Begins with a space, or is empty.
 pub(crate) fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &Plan) -> String {
+    named(&parked.powered_off_by_us, &parked.still_cut, marks, plan)
+}
+
+/// What an incident leaves off or cut whose NodeFence vanished, for people. Marks are swept.
+pub(crate) fn what_is_left(record: &Record, plan: &Plan, now: decide::Time) -> String {
+    let (off, cut) = (record.powered_off_by_us(plan, now), record.still_cut(plan));
+    named(&off, &cut, decide::Marks::default(), plan)
+}
+
+fn named(
+    off: &[MethodIndex],
+    still_cut: &[MethodIndex],
+    marks: decide::Marks,
+    plan: &Plan,
+) -> String {
     let marks = [
         (marks.quarantine, "quarantine taint"),
         (marks.cordon, "cordon"),
@@ -481,8 +496,8 @@ pub(crate) fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &
     ];
     let set = marks.iter().filter(|(stands, _)| *stands);
     let groups = [
-        ("off by us, or may still go off", plugs(&parked.powered_off_by_us, plan)),
-        ("cut by us", plugs(&parked.still_cut, plan)),
+        ("off by us, or may still go off", plugs(off, plan)),
+        ("cut by us", plugs(still_cut, plan)),
         ("on the Node", set.map(|(_, mark)| (*mark).to_owned()).collect()),
     ];
     let named = groups.iter().filter(|(_, names)| !names.is_empty());

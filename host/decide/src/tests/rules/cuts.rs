@@ -1,5 +1,6 @@
 //! What isolation cut: until when it stays, who may give it back, and what is released behind it.
 
+mod boots;
 mod doubted;
 mod given_back;
 mod refuted;
