@@ -71,7 +71,8 @@ fn leave_out(record: &mut Record, now: Time) {
     record.opened_at = Time(0);
     record.first_released_at = record.first_released_at.map(|_| Time(0));
     record.partly_released_at = record.partly_released_at.map(|_| Time(0));
-    if !matches!(record.phase, Phase::AwaitingDevice | Phase::Parked) {
+    let is_awaited = matches!(record.phase, Phase::AwaitingDevice | Phase::Parked);
+    if !is_awaited && record.unreachable_at.is_none() {
         record.unreachable = None;
     }
     record.resume = record.resume.and_then(|phase| asked_resume(record, phase));
@@ -155,6 +156,12 @@ fn is_asked_for(record: &Record, at: usize, now: Time) -> bool {
     let is_last_effect = is_last(&Operation::may_have_acted);
     let is_last_off = is_last(&|other| other.may_have_acted() && other.action == Action::Off);
     let is_present_on = one.action == Action::On && one.attempt == record.attempt;
+    // What a device is awaited for is asked when it answers something.
+    let has_failed = |other: &Operation| {
+        let is_refused = matches!(other.end, Some(End::NotAttempted(_) | End::Failed(_)));
+        other.action != Action::Monitor && is_refused
+    };
+    let is_awaited_for = record.unreachable_at.is_some() && is_last(&has_failed);
     // A read says something until the next effect, and until the journal forgets it.
     let is_later_read = |other: &&Operation| other.action == Action::Status;
     let is_kept = later().filter(is_later_read).count() < READS_KEPT
@@ -163,6 +170,7 @@ fn is_asked_for(record: &Record, at: usize, now: Time) -> bool {
         one.action == Action::Status && is_kept && !later().any(Operation::may_have_acted);
     one.end.is_none()
         || is_last_in_phase
+        || is_awaited_for
         || may_land
         || is_last_effect
         || is_last_off
