@@ -173,13 +173,18 @@ impl Record {
         plan.power_methods().filter(|method| self.needs_on(plan, *method, now)).collect()
     }
 
+    /// Power plugs that we may have left off, or that a late off of ours may still switch off.
+    pub fn off_or_going_off(&self, plan: &Plan, now: Time) -> alloc::vec::Vec<MethodIndex> {
+        let mut plugs = self.powered_off_by_us(plan, now);
+        if !is_sown(Bug::LateOffUntold) {
+            plugs.extend(self.may_yet_go_off(plan, now));
+        }
+        plugs
+    }
+
     /// Power plugs that read on and that a late off of ours may still switch off: the off that was read meanwhile may have been
     /// somebody else's. Feeds of a machine with several are left out: each is read again once no off can come late.
-    pub(crate) fn may_yet_go_off(
-        &self,
-        plan: &Plan,
-        now: Time,
-    ) -> impl Iterator<Item = MethodIndex> {
+    fn may_yet_go_off(&self, plan: &Plan, now: Time) -> impl Iterator<Item = MethodIndex> {
         let may_come = move |method: &MethodIndex| {
             let mut offs = self.operations.iter().filter(|one| one.method == *method && one.cuts());
             offs.any(|off| off.lands_until(plan) > now)

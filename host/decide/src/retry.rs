@@ -169,10 +169,7 @@ fn keep_boot(record: &mut Record) {
 
 /// Stops for a person, and says which machines may be off because of us.
 pub(crate) fn park(run: &mut Run<'_>, reason: ParkReason) -> Flow {
-    let mut powered_off_by_us = run.record.powered_off_by_us(run.plan, run.now);
-    if !is_sown(Bug::LateOffUntold) {
-        powered_off_by_us.extend(run.record.may_yet_go_off(run.plan, run.now));
-    }
+    let mut powered_off_by_us = run.record.off_or_going_off(run.plan, run.now);
     if is_sown(Bug::LeftOffUntold) {
         powered_off_by_us.clear();
     }

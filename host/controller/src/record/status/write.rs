@@ -479,7 +479,7 @@ pub(crate) fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &
 
 /// What an incident leaves off or cut whose NodeFence vanished, for people. Marks are swept.
 pub(crate) fn what_is_left(record: &Record, plan: &Plan, now: decide::Time) -> String {
-    let (off, cut) = (record.powered_off_by_us(plan, now), record.still_cut(plan));
+    let (off, cut) = (record.off_or_going_off(plan, now), record.still_cut(plan));
     named(&off, &cut, decide::Marks::default(), plan)
 }
 

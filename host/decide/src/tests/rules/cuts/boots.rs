@@ -1,5 +1,6 @@
 //! Cuts and the boot behind them: which boot was cut, what stood behind it, and what shows that it goes on.
 
+use super::given_back::vanishes;
 use super::refuted::{proven_by_power, until_over};
 use super::*;
 use crate::tests::fixtures::UUID;
@@ -10,11 +11,6 @@ fn for_at_most(story: &mut Story, span: Span) {
     while story.now < until && !matches!(story.record.phase, Phase::Final(_)) {
         story.go();
     }
-}
-
-fn db_vanishes(story: &mut Story) {
-    story.view.attachments.clear();
-    story.view.pods.retain(|pod| pod.uid != "db-0");
 }
 
 /// Isolated, and power comes much later.
@@ -52,14 +48,14 @@ fn a5_a_boot_that_began_before_its_cut_gets_nothing_back_after_a_retry() {
 /// Nobody says which drivers a port of a SAN cuts. A pod and its attachment are deleted by force, and somebody aborts.
 #[test]
 fn a5_storage_that_names_no_driver_may_be_anybodys() {
-    for vanishes in [false, true] {
+    for is_gone in [false, true] {
         let mut story = isolated(cutting_plan(Kind::Storage { drivers: vec![] }));
-        if vanishes {
-            db_vanishes(&mut story);
+        if is_gone {
+            vanishes(&mut story);
         }
         story.event(Event::Command(Command::Abort));
         for_at_most(&mut story, Span::minutes(30));
-        let expected = if vanishes { PlugState::Off } else { PlugState::On };
+        let expected = if is_gone { PlugState::Off } else { PlugState::On };
         assert_eq!(story.plugs[1], expected, "{:?}", story.record.phase);
     }
 }
@@ -73,7 +69,7 @@ fn a5_a_cut_network_stays_cut_while_its_kubelet_uses_what_is_gone() {
         let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
         story.node(|node| node.volumes_in_use = vec![in_use.clone()]);
         story.record.cut_off.as_mut().unwrap().untold = false;
-        db_vanishes(&mut story);
+        vanishes(&mut story);
         story.wakes();
         story.until_now(Span::minutes(2));
         assert_eq!(story.plugs[1], PlugState::Off, "{:?}", story.record.phase);

@@ -6,7 +6,7 @@ use super::refuted::{
 use super::*;
 
 /// What stood behind the cut is gone: it may run elsewhere.
-fn vanishes(story: &mut Story) {
+pub(super) fn vanishes(story: &mut Story) {
     story.view.attachments.clear();
     story.view.pods.retain(|pod| pod.uid != "db-0");
 }
