@@ -93,6 +93,10 @@ bugs! {
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A neighbour that was heard before a slow outlet went off is taken for one that does not hang on it.
     LateOutletBelieved = "late-outlet-believed" breaks "S1",
+    /// A neighbour that booted since the off, as a plug that came on again boots it, counts as heard.
+    NeighbourBootsIgnored = "neighbour-boots-ignored" breaks "S1",
+    /// An off of a neighbour's own incident explains a silence that had begun long before it.
+    LaterOffExplains = "later-off-explains" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
     /// Pods and attachments that vanished behind a cut by others' hands count as still there.
@@ -111,6 +115,8 @@ bugs! {
     AbortForgotten = "abort-forgotten" breaks "S10",
     /// That a plug may be another machine's is forgotten where it cannot be switched on.
     WrongPlugHidden = "wrong-plug-hidden" breaks "S6",
+    /// A machine that is well ends its incident, although its only outlet may be off because of us.
+    DarkOutletForgotten = "dark-outlet-forgotten" breaks "S6",
     /// A living kubelet counts as having let go only if it uses no volume of the driver, not even one of a pod that stands.
     NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",
     /// A node that is heard counts as cut off.

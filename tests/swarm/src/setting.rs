@@ -256,9 +256,11 @@ mod tests {
         assert_eq!(
             found.into_iter().collect::<Vec<_>>(),
             [
+                "bmc-proves-while-the-plug-is-on",
                 "bmc-refuses-one-read",
                 "bmc-silent-after-the-off",
                 "cut-undone-behind-an-outlet-of-another",
+                "neighbour-boots-behind-stale-reads",
                 "neighbour-runs-again",
                 "outlet-of-a-neighbour-with-two-feeds",
                 "outlet-of-another",
@@ -273,6 +275,7 @@ mod tests {
                 "outlet-of-nothing",
                 "outlet-of-nothing-and-a-bmc",
                 "outlet-of-one-with-a-bmc",
+                "outlet-off-though-its-machine-is-well",
                 "plug-of-another-while-it-waits",
                 "wiring-corrected-after-the-off",
                 "wiring-corrected-while-it-waits",

@@ -51,6 +51,11 @@ impl Changes {
         self.begun_at.set(now);
     }
 
+    /// Since when this process watches nodes.
+    pub fn begun_at(&self) -> Time {
+        self.begun_at.get()
+    }
+
     /// Notes what became of a node. A new boot begins anew, and all of it is known.
     pub fn note(&self, before: Option<&NodeSeen>, seen: &NodeSeen, now: Time) {
         let Some(before) = before.filter(|before| before.uid == seen.uid) else { return };

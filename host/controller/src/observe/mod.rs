@@ -16,6 +16,7 @@ pub mod incident;
 pub mod jobs;
 pub mod live;
 pub mod neighbours;
+pub mod offs_told;
 pub mod pins;
 pub mod plan;
 pub mod reflect;
@@ -49,6 +50,7 @@ use tokio::task::JoinSet;
 use self::answers::Answers;
 use self::changes::Changes;
 use self::events::NodeEvents;
+use self::offs_told::OffsTold;
 use self::reflect::{Heard, reflect};
 use self::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use self::store::{Changed, Store};
@@ -88,6 +90,8 @@ pub struct Mirror {
     pub events: NodeEvents,
     /// How nodes' conditions changed.
     pub changes: Rc<Changes>,
+    /// When records were seen to tell of offs.
+    pub offs_told: Rc<OffsTold>,
     /// Nodes with a sign of their own.
     pub unwell: Unwell,
     /// Which silent nodes answer.
@@ -133,6 +137,7 @@ impl Mirror {
             nodefences: Store::new("NodeFence", changes.clone()),
             events: NodeEvents::new(changes),
             changes: Rc::default(),
+            offs_told: Rc::default(),
             unwell: Unwell::default(),
             answers: Answers::new(changes),
             pauses: Store::new("RemedyPause", changes.clone()),
@@ -175,6 +180,13 @@ impl Mirror {
                 Some(seen.after(before, &clock))
             }
         };
+        let see_nodefence = {
+            let (clock, told) = (clock.clone(), self.offs_told.clone());
+            move |nodefence: NodeFence, before: Option<&Kept<NodeFence>>| {
+                told.note(&nodefence, clock.now());
+                Kept::of(nodefence, before)
+            }
+        };
         let events = self.events.kept(cluster.clone(), clock.clone(), heard.clone());
         tasks.spawn_local(async move {
             events.await;
@@ -198,7 +210,7 @@ impl Mirror {
                 Kept::of(one, before)
             },
         );
-        keep.up(all(), &self.nodefences, Kept::<NodeFence>::of);
+        keep.up(all(), &self.nodefences, see_nodefence);
         keep.up(all(), &self.pauses, Kept::<RemedyPause>::of);
     }
 

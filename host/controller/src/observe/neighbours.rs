@@ -1,9 +1,10 @@
 //! Whether a plug that was switched off fed another machine than it is said to (rule P8): another node fell silent then.
 //!
 //! An outlet knows no machine, so only other nodes' signs of life speak against a wrong wiring table. Any node may hang on
-//! the outlet, whatever its own plan says. A node is heard by a renewal clearly later than the last off. It does not count
-//! if it was silent before the first off, or if its own incident explains its silence. A second plug of a device waits
-//! until the first is proven; two that began at once do not. Not here: what follows, which `decide` says.
+//! the outlet, whatever its own plan says. A node is heard by a renewal clearly later than the last off, if it runs the boot
+//! that it ran before: a plug that comes on again boots its machine. It does not count if it was silent before the first
+//! off, or if its own incident explains its silence. A second plug of a device waits until the first is proven; two that
+//! began at once do not. Not here: what follows, which `decide` says.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,15 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::coordination::v1::Lease;
 use node_remedy_api::nodefence::{self as api, NodeFence};
 use node_remedy_api::plan::{Binding as BindingWritten, NodePlan, PluginKind};
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_sown};
 use node_remedy_decide::{
     Action, Binding, Kind, Method, Neighbours, Operation, Phase, Plan, Record, Span, Time,
 };
 
+use super::changes::Changes;
 use super::live::timed;
+use super::offs_told::OfIncident;
 use super::seen::{LeaseSeen, NodeSeen};
 use super::signs::LEASE;
-use super::view::is_open;
+use super::view::boot_heard_at;
 use super::{NODE_LEASES, lease_key};
 use crate::clock::{Clock, time_of};
 use crate::cluster::{At, Cluster};
@@ -32,6 +35,8 @@ const SILENT_AFTER: Span = Span::seconds(60);
 const TOLD_WITHIN: Span = Span::seconds(10);
 /// A renewal that was on its way when the machine was cut may arrive so much later.
 const ON_ITS_WAY: Span = Span::seconds(5);
+/// So long after a silent node renews its Lease again, its Node object tells of the boot that it runs.
+const BOOT_TOLD_WITHIN: Span = Span::seconds(30);
 /// After this time an off that was not proven no longer holds up its neighbours.
 const IN_QUESTION: Span = Span::seconds(90);
 /// So many of their Leases are read live in one look; the others are waited for.
@@ -49,7 +54,7 @@ pub async fn of<C: Cluster>(
     let mut read = BTreeSet::new();
     loop {
         let found = by_caches(incident, live);
-        if Cut::of(&incident.plan, &incident.record).is_none() {
+        if cut_of(incident).is_none() {
             live.clear();
         }
         let Neighbours::Silent(name) = &found else { return found };
@@ -67,16 +72,22 @@ pub async fn of<C: Cluster>(
     }
 }
 
+fn cut_of<C: Cluster>(incident: &Incident<C>) -> Option<Cut> {
+    let told = incident.parts.mirror.offs_told.of(&incident.name());
+    Cut::of(&incident.plan, &incident.record, &told)
+}
+
 /// The same from the caches, with Leases that were read live in place of theirs.
 fn by_caches<C: Cluster>(incident: &Incident<C>, live: &BTreeMap<String, LeaseSeen>) -> Neighbours {
-    let Some(cut) = Cut::of(&incident.plan, &incident.record) else { return Neighbours::Heard };
+    let Some(cut) = cut_of(incident) else { return Neighbours::Heard };
     let parts = &incident.parts;
     let (mirror, now) = (&parts.mirror, parts.clock.now());
     let (nodes, leases) = (mirror.nodes.all(), mirror.leases.all());
     let nodefences = mirror.nodefences.all();
-    let is_explained = |node: &NodeSeen, lease: Option<&LeaseSeen>| {
-        let mut open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
-        open.any(|one| one.spec.node.uid == node.uid && cut.is_explained(one, lease))
+    let is_explained = |node: &NodeSeen, lease: &LeaseSeen| {
+        let mut all = nodefences.values().map(|kept| &kept.0);
+        let is_doubtful = parts.clock.is_doubtful();
+        all.any(|one| one.spec.node.uid == node.uid && cut.is_explained(one, lease, is_doubtful))
     };
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
@@ -84,14 +95,15 @@ fn by_caches<C: Cluster>(incident: &Incident<C>, live: &BTreeMap<String, LeaseSe
         let told = leases.get(&lease_key(name));
         told.into_iter().chain(live.get(name)).max_by_key(|lease| lease.observed)
     };
-    let unheard = others
-        .map(|node| (node, lease_of(&node.name)))
-        .filter(|(node, lease)| !cut.is_settled(node, *lease, &parts.clock))
-        .filter(|(node, lease)| !is_explained(node, *lease));
     let mut found = Neighbours::Heard;
     // A node without a Lease gives no sign of life that could be missed.
-    for (node, lease) in unheard.filter_map(|(node, lease)| Some((node, lease?))) {
-        if cut.is_judged(lease, now, mirror.heard()) {
+    for (node, lease) in others.filter_map(|node| Some((node, lease_of(&node.name)?))) {
+        let booted_at = boot_heard_at(node, mirror);
+        let ready = ready_of(node, &mirror.changes, &parts.clock);
+        if cut.is_settled(ready, lease, booted_at, now) || is_explained(node, lease) {
+            continue;
+        }
+        if cut.has_booted(lease, booted_at) || cut.is_judged(lease, now, mirror.heard()) {
             return Neighbours::Silent(node.name.clone());
         }
         found = Neighbours::Awaited;
@@ -164,6 +176,12 @@ fn knows_no_machine(method: &Method) -> bool {
     method.binding == Binding::Labelled
 }
 
+/// Another machine may hang on its plug and be heard no more. A cut of storage silences no kubelet.
+fn may_silence_another(method: &Method) -> bool {
+    knows_no_machine(method)
+        && matches!(method.kind, Kind::Power(_) | Kind::ResetOnly | Kind::Fabric(_))
+}
+
 /// Whether a plan switches plugs that know no machine. Unverified ones are not switched.
 fn uses_outlets(plan: &NodePlan) -> bool {
     let mut facts = plan.methods.iter().filter_map(|method| method.facts.as_ref());
@@ -177,86 +195,184 @@ fn ended_at(off: &Operation) -> Time {
     off.ended_at.unwrap_or(off.intended_at)
 }
 
-/// The offs of plugs that know no machine, since such a plug was last switched on: what an earlier pass switched off and
-/// on again is not cut now.
+/// What may have been done to plugs by which another machine may have fallen silent.
+fn switched<'a>(
+    plan: &'a Plan,
+    record: &'a Record,
+) -> impl DoubleEndedIterator<Item = (&'a Method, &'a Operation)> + Clone {
+    record.operations.iter().filter(|one| one.may_have_acted()).filter_map(|one| {
+        let method = plan.method(one.method).filter(|method| may_silence_another(method))?;
+        Some((method, one))
+    })
+}
+
+/// The offs since such a plug was last switched on: what an earlier pass switched off and on again is not cut now.
 fn standing_offs<'a>(
     plan: &'a Plan,
     record: &'a Record,
 ) -> impl Iterator<Item = (&'a Method, &'a Operation)> {
-    let switched = record.operations.iter().filter(|one| one.may_have_acted()).filter_map(|one| {
-        let method = plan.method(one.method).filter(|method| knows_no_machine(method))?;
-        Some((method, one))
-    });
+    let switched = switched(plan, record);
     let is_on = |(_, one): &(&Method, &Operation)| one.action == Action::On;
     let on = switched.clone().filter(is_on).map(|(_, one)| one.id).max();
-    switched.filter(move |(_, one)| {
-        matches!(one.action, Action::Off | Action::Reset) && Some(one.id) > on
-    })
+    switched.filter(move |(_, one)| one.cuts() && Some(one.id) > on)
+}
+
+/// When earlier passes had such plugs off: from the first off to the end of the `on` after it.
+fn earlier_offs(plan: &Plan, record: &Record) -> Vec<(Time, Time)> {
+    let (mut off, mut times) = (None, Vec::new());
+    for (_, one) in switched(plan, record) {
+        if one.action == Action::On {
+            times.extend(off.take().map(|off| (off, ended_at(one))));
+        } else if one.cuts() {
+            off.get_or_insert(one.intended_at);
+        }
+    }
+    times
 }
 
 /// When such plugs had been read as off: a slow one may go off long after its call, and `decide` notes the baseline only after
 /// that.
-fn read_off_at(record: &Record) -> Time {
+fn read_off_at(record: &Record, told: &OfIncident) -> Time {
     let baseline = record.baseline.as_ref().filter(|_| !is_sown(Bug::LateOutletBelieved));
-    baseline.map(|baseline| baseline.at).unwrap_or_default()
+    let told_at = told.baseline_told_at().unwrap_or_default();
+    baseline.map(|baseline| baseline.at.max(told_at)).unwrap_or_default()
 }
 
-/// When plugs that know no machine were switched off.
+/// What a node's Ready condition says, by our own clock.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ready {
+    /// Since when it is Unknown, if it is: what a server's clock says that was set does not make it older.
+    unknown_since: Option<Time>,
+    /// When its kubelet last reported it.
+    reported_at: Time,
+}
+
+fn ready_of(node: &NodeSeen, changes: &Changes, clock: &Clock) -> Ready {
+    let Some(ready) = node.conditions.get("Ready") else { return Ready::default() };
+    let reported_at = ready.reported_at(clock).unwrap_or_default();
+    let unknown_since = (ready.status == "Unknown").then(|| {
+        let since = changes.began(node, "Ready", clock.when(ready.since), clock.now());
+        if clock.is_doubtful() { since.max(changes.begun_at()) } else { since }
+    });
+    Ready { unknown_since, reported_at }
+}
+
+/// When plugs that know no machine were switched off: at the latest of the times that its record says and that this process
+/// saw it say so, or at the earliest.
 #[derive(Debug, PartialEq, Eq)]
 struct Cut {
     first: Time,
     last: Time,
+    /// When they were off in earlier passes.
+    earlier: Vec<(Time, Time)>,
 }
 
 impl Cut {
     /// None where no such plug was, or nothing is to be proven.
-    fn of(plan: &Plan, record: &Record) -> Option<Self> {
+    fn of(plan: &Plan, record: &Record, told: &OfIncident) -> Option<Self> {
         if !matches!(record.phase, Phase::VerifyingOff | Phase::Restoring) {
             return None;
         }
-        let offs = || standing_offs(plan, record);
-        Some(Self {
-            first: offs().map(|(_, off)| off.intended_at).min()?,
-            last: offs().map(|(_, off)| ended_at(off)).max()?.max(read_off_at(record)),
+        let offs = || standing_offs(plan, record).map(|(_, off)| off);
+        let began = offs()
+            .map(|off| told.intended_by(off.id).unwrap_or(off.intended_at).min(off.intended_at));
+        let ended =
+            offs().map(|off| told.last_told_at(off.id).unwrap_or_default().max(ended_at(off)));
+        let last = ended.max()?.max(read_off_at(record, told));
+        Some(Self { first: began.min()?, last, earlier: earlier_offs(plan, record) })
+    }
+
+    /// Whether a node was heard since and did not boot, or was silent before anything was switched off. What a process
+    /// found when it started to look is no renewal.
+    fn is_settled(&self, ready: Ready, lease: &LeaseSeen, booted_at: Time, now: Time) -> bool {
+        // A node that boots renews its Lease before it says more.
+        let was_heard = |since: Time| lease.was_renewed() && lease.observed > since;
+        let was_unknown =
+            ready.unknown_since.is_some_and(|since| since < self.first && !was_heard(since));
+        was_unknown && !self.fell_earlier(lease, lease.observed)
+            || self.is_before(lease, lease.observed)
+            || lease.was_renewed()
+                && lease.renewed_at() > self.last.after(ON_ITS_WAY)
+                && !self.has_booted(lease, booted_at)
+                && self.is_boot_told(lease, ready.reported_at, now)
+    }
+
+    /// Whether a node that was heard at this time, and then no more, was silent before the first off.
+    fn is_before(&self, lease: &LeaseSeen, heard: Time) -> bool {
+        heard.after(overdue(lease)) < self.first && !self.fell_earlier(lease, heard)
+    }
+
+    /// Whether a node that was heard at this time, and then no more, fell silent by an off of an earlier pass.
+    fn fell_earlier(&self, lease: &LeaseSeen, heard: Time) -> bool {
+        let is_by = |(off, on): &(Time, Time)| {
+            heard.after(overdue(lease)) >= *off && heard <= on.after(ON_ITS_WAY)
+        };
+        self.earlier.iter().any(is_by)
+    }
+
+    /// The silence of a node that the plugs may have caused: not one that began before the first off, or after the node
+    /// was heard since the last.
+    fn silence(&self, lease: &LeaseSeen) -> Option<(Time, Time)> {
+        lease.silence.filter(|(before, ended)| {
+            *ended > self.first
+                && !self.is_before(lease, *before)
+                && *before <= self.last.after(ON_ITS_WAY)
         })
     }
 
-    /// Whether a node was heard since, or was silent before anything was switched off. What a process
-    /// found when it started to look is no renewal.
-    fn is_settled(&self, node: &NodeSeen, lease: Option<&LeaseSeen>, clock: &Clock) -> bool {
-        let ready = node.conditions.get("Ready");
-        let was_silent = ready
-            .is_some_and(|ready| ready.status == "Unknown" && clock.when(ready.since) < self.first);
-        was_silent
-            || lease.is_some_and(|lease| {
-                lease.observed.after(overdue(lease)) < self.first
-                    || lease.was_renewed() && lease.renewed_at() > self.last.after(ON_ITS_WAY)
-            })
+    /// Whether a node runs another boot since the first off, and was not silent before it or heard since the last.
+    fn has_booted(&self, lease: &LeaseSeen, booted_at: Time) -> bool {
+        let is_another = lease.silence.is_some_and(|(_, ended)| ended > self.first)
+            && self.silence(lease).is_none();
+        guard(Bug::NeighbourBootsIgnored, booted_at > self.first && !is_another)
     }
 
-    /// Whether a node's own incident tells why it is not heard: its Lease was not renewed since that incident proved it
-    /// off, or, in its first pass, since it was opened for that silence.
-    fn is_explained(&self, nodefence: &NodeFence, lease: Option<&LeaseSeen>) -> bool {
+    /// Whether the Node object of a node that was silent, and last reported at that time, tells of the boot that it runs
+    /// since. A kubelet that boots may renew its Lease first.
+    fn is_boot_told(&self, lease: &LeaseSeen, reported_at: Time, now: Time) -> bool {
+        self.silence(lease).is_none_or(|(before, ended)| {
+            reported_at > before.after(overdue(lease)) || now > ended.after(BOOT_TOLD_WITHIN)
+        })
+    }
+
+    /// Whether a node's own incident tells why it is silent, or was: that incident proved it off, or, in its first pass,
+    /// was opened for that silence.
+    fn is_explained(&self, nodefence: &NodeFence, lease: &LeaseSeen, is_doubtful: bool) -> bool {
         let Some(status) = &nodefence.status else { return false };
-        let stamp = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
-        let Some((lease, stamp)) = lease.zip(stamp) else { return false };
-        let is_unheard = |signs: &api::Signs| {
-            signs.lease_renewed.is_some_and(|at| Time(at.ms) == time_of(&stamp))
-        };
         let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
-        let is_off = proof.is_some_and(|proof| {
-            // A BMC that reads off has power; an outlet may be off for another one's sake.
-            proof.grade == api::Grade::PowerOffVerified
-                && (Time(proof.at.ms) <= self.first || !uses_outlets(&nodefence.spec.plan))
-                && is_unheard(&proof.signs)
-        });
         let trigger = &nodefence.spec.trigger;
-        let silent_since = Time(trigger.since.ms).after(overdue(lease));
-        let was_silent = trigger.condition_type == LEASE
+        let was_silent = !is_doubtful
+            && !self.fell_earlier(lease, lease.observed)
+            && trigger.condition_type == LEASE
             && status.attempt == 1
-            && is_unheard(&status.signs_at_open)
-            && silent_since < self.first;
-        is_off || was_silent
+            && is_unheard(lease, &status.signs_at_open)
+            && Time(trigger.since.ms).after(overdue(lease)) < self.first;
+        let (plan, operations) = (&nodefence.spec.plan, &status.operations);
+        was_silent || proof.is_some_and(|proof| self.was_off(proof, plan, operations, lease))
+    }
+
+    /// Whether a silence is that of a machine that its own incident switched off while it was heard. An outlet may be off
+    /// for another machine's sake; a BMC that answers while the plugs are off has power.
+    fn was_off(
+        &self,
+        proof: &api::Proof,
+        plan: &NodePlan,
+        operations: &[api::Operation],
+        lease: &LeaseSeen,
+    ) -> bool {
+        let at = Time(proof.at.ms);
+        let ended = lease.silence.filter(|(before, ended)| *before <= at && at <= *ended);
+        let silent_since = ended.map_or(lease.observed, |(before, _)| before);
+        let is_by_it = |one: &api::Operation| {
+            matches!(one.action, api::Action::Off | api::Action::Reset)
+                && one.intended_at.ms.abs_diff(silent_since.0) <= overdue(lease).0
+        };
+        let is_by_its_bmc = at >= self.last
+            && !uses_outlets(plan)
+            && (operations.iter().any(is_by_it) || is_sown(Bug::LaterOffExplains));
+        proof.grade == api::Grade::PowerOffVerified
+            && (at <= self.first && !self.fell_earlier(lease, silent_since) || is_by_its_bmc)
+            && (ended.is_some() || is_unheard(lease, &proof.signs))
     }
 
     /// Whether a node that was not heard had its time, with somebody to tell of it.
@@ -264,6 +380,13 @@ impl Cut {
         let since = self.last.max(lease.observed);
         now >= since.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
     }
+}
+
+/// Whether a Lease was not renewed since these signs of life.
+fn is_unheard(lease: &LeaseSeen, signs: &api::Signs) -> bool {
+    let renewed = lease.renewed.parse::<jiff::Timestamp>().ok();
+    let known = signs.lease_renewed.map(|at| Time(at.ms));
+    known.zip(renewed).is_some_and(|(known, renewed)| known == time_of(&renewed))
 }
 
 /// After so long without a renewal a kubelet is silent.
@@ -274,25 +397,16 @@ fn overdue(lease: &LeaseSeen) -> Span {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::coordination::v1::Lease;
+    use node_remedy_api::time::Moment;
     use serde_json::json;
 
     use super::*;
-    use crate::clock::{Clock, VirtualClock, timestamp};
+    use crate::clock::{VirtualClock, timestamp};
 
     const CUT: Time = Time(1_000_000_000_000);
 
     fn cut() -> Cut {
-        Cut { first: CUT, last: CUT.after(Span::seconds(2)) }
-    }
-
-    fn node(ready: &str, since: Time) -> NodeSeen {
-        let condition = json!({
-            "type": "Ready", "status": ready, "lastTransitionTime": timestamp(since).to_string(),
-        });
-        let object = json!({
-            "metadata": {"name": "node-b", "uid": "u"}, "status": {"conditions": [condition]},
-        });
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        Cut { first: CUT, last: CUT.after(Span::seconds(2)), earlier: Vec::new() }
     }
 
     fn lease(renewed: Time) -> LeaseSeen {
@@ -310,44 +424,74 @@ mod tests {
         lease(time).after(&lease(Time(time.0 - 10_000)))
     }
 
+    fn plan(binding: &str) -> NodePlan {
+        let facts = json!({"digest": "d", "kind": "power", "feed": "whole", "binding": binding});
+        let method = json!({"name": "power", "plugin": "p", "facts": facts});
+        let methods = vec![serde_json::from_value(method).unwrap()];
+        NodePlan { methods, ..NodePlan::default() }
+    }
+
     /// What an outlet proved later may be off for another one's sake, whether it was verified or not.
     #[test]
     fn an_outlet_knows_no_machine_verified_or_not() {
         let switched = [("verified", true), ("labelled", true)];
         let not = [("reported", false), ("unverified", false)];
         for (binding, is_outlet) in switched.into_iter().chain(not) {
-            let facts =
-                json!({"digest": "d", "kind": "power", "feed": "whole", "binding": binding});
-            let method = json!({"name": "power", "plugin": "p", "facts": facts});
-            let methods = vec![serde_json::from_value(method).unwrap()];
-            let plan = NodePlan { methods, ..NodePlan::default() };
-            assert_eq!(uses_outlets(&plan), is_outlet, "{binding}");
+            assert_eq!(uses_outlets(&plan(binding)), is_outlet, "{binding}");
         }
+    }
+
+    /// A server's clock that was set back makes no silence older, in a process that saw it begin, and in one that did not.
+    #[test]
+    fn a_node_is_not_silent_before_the_off_by_a_clock_that_was_set() {
+        let machine = VirtualClock::start_at(CUT);
+        let clock = Clock::simulated(machine.clone());
+        clock.correct(CUT);
+        let node = |ready: &str, since: Time| {
+            let ready = json!({
+                "type": "Ready", "status": ready, "lastTransitionTime": timestamp(since).to_string(),
+            });
+            let node = json!({
+                "metadata": {"name": "node-b", "uid": "u"}, "status": {"conditions": [ready]},
+            });
+            NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap()
+        };
+        let long_ago = Time(CUT.0 - 600_000);
+        let (well, silent) = (node("True", long_ago), node("Unknown", long_ago));
+        let unknown_since = |changes: &Changes| ready_of(&silent, changes, &clock).unknown_since;
+        let seen = Changes::default();
+        seen.begin(Time(CUT.0 - 900_000));
+        assert_eq!(unknown_since(&seen), Some(long_ago), "nothing speaks against it");
+        seen.note(Some(&well), &silent, CUT);
+        assert!(unknown_since(&seen) > Some(Time(CUT.0 - 20_000)), "it was seen to begin");
+        let later = Changes::default();
+        later.begin(CUT);
+        clock.correct(Time(CUT.0 - 300_000));
+        assert_eq!(unknown_since(&later), Some(CUT), "nobody knows since when");
     }
 
     #[test]
     fn a_neighbour_is_heard_or_awaited_or_fell_silent() {
-        let clock = Clock::simulated(VirtualClock::start_at(CUT));
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
-        let settled = |node: &NodeSeen, renewed: i64| {
-            cut().is_settled(node, Some(&renewed_at(at(renewed))), &clock)
+        let settled = |ready: Ready, renewed: i64| {
+            cut().is_settled(ready, &renewed_at(at(renewed)), Time(0), at(60))
         };
-        let was_well = node("True", at(-500));
+        let well = Ready::default();
+        let unknown = |since: i64| Ready { unknown_since: Some(at(since)), ..Ready::default() };
         let cases = [
-            ("heard since", &was_well, 8, true),
-            ("renewed before the off ended, or on its way then", &was_well, 6, false),
-            ("renewed just before", &was_well, -9, false),
-            ("silent before", &was_well, -13, true),
-            ("said to be down before", &node("Unknown", at(-1)), -9, true),
-            ("said to be down since", &node("Unknown", at(1)), -9, false),
-            ("not ready before, and its kubelet runs", &node("False", at(-500)), -9, false),
+            ("heard since", well, 8, true),
+            ("renewed before the off ended, or on its way then", well, 6, false),
+            ("renewed just before", well, -9, false),
+            ("silent before", well, -13, true),
+            ("said to be down before", unknown(-1), -9, true),
+            ("said to be down since", unknown(1), -9, false),
+            ("said to be down before, and heard since", unknown(-30), -9, false),
         ];
-        for (case, node, renewed, expected) in cases {
-            assert_eq!(settled(node, renewed), expected, "{case}");
+        for (case, ready, renewed, expected) in cases {
+            assert_eq!(settled(ready, renewed), expected, "{case}");
         }
-        assert!(!cut().is_settled(&was_well, None, &clock), "one without a Lease is not heard");
         let listed = lease(at(30));
-        let is_heard = cut().is_settled(&was_well, Some(&listed), &clock);
+        let is_heard = cut().is_settled(well, &listed, Time(0), at(60));
         assert!(!is_heard, "what a process finds when it starts may be old");
 
         let renewed = renewed_at(at(-5));
@@ -357,5 +501,74 @@ mod tests {
         assert!(!judged(&renewed, 62, 52), "nobody tells anything");
         assert!(!judged(&listed, 89, 89), "nor is it judged by who just started");
         assert!(judged(&listed, 90, 90));
+    }
+
+    /// An earlier pass had the plugs off from -100 s to -60 s.
+    #[test]
+    fn a_neighbour_that_fell_silent_in_an_earlier_pass_was_not_silent_before() {
+        let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
+        let cut = Cut { earlier: vec![(at(-100), at(-60))], ..cut() };
+        for (heard, expected) in [(-113, true), (-111, false), (-56, false), (-54, true)] {
+            let unknown = Ready { unknown_since: Some(at(heard + 40)), ..Ready::default() };
+            for ready in [Ready::default(), unknown] {
+                let is_settled = cut.is_settled(ready, &renewed_at(at(heard)), Time(0), at(60));
+                assert_eq!(is_settled, expected, "{heard}");
+            }
+        }
+    }
+
+    /// Cut at 0 to 2 s, heard from 7 s on. A plug that comes on again boots the machine that hangs on it.
+    #[test]
+    fn a_neighbour_that_booted_since_hung_on_the_plug() {
+        let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
+        let told = |silent: i64, heard: i64, booted: i64, reported: i64| {
+            let ready = Ready { reported_at: at(reported), unknown_since: None };
+            let lease = lease(at(heard)).after(&renewed_at(at(silent)));
+            let is_settled = cut().is_settled(ready, &lease, at(booted), at(heard + 5));
+            (is_settled, cut().has_booted(&lease, at(booted)))
+        };
+        let (heard, booted, awaited) = ((true, false), (false, true), (false, false));
+        let cases = [
+            ("silent and back, the same boot", -3, 50, -900, 51, heard),
+            ("silent and back, and nobody told its boot yet", -3, 50, -900, -4, awaited),
+            ("silent and back in another boot", -3, 50, 51, 51, booted),
+            ("booted within two renewals", -3, 15, 15, 15, booted),
+            ("silent before the off, and booted then", -13, 50, 51, 51, heard),
+            ("heard since the off, and booted then", 8, 50, 51, 51, heard),
+        ];
+        for (case, silent, heard, booted, reported, expected) in cases {
+            assert_eq!(told(silent, heard, booted, reported), expected, "{case}");
+        }
+    }
+
+    /// What its own incident switched off while it was heard, by a BMC that answered while the plug was off.
+    #[test]
+    fn only_its_own_off_explains_why_a_neighbour_fell_silent() {
+        let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
+        let moment = |seconds: i64| Moment::from_ms(at(seconds).0);
+        let explained = |off: i64, proven: i64, binding: &str, lease: &LeaseSeen| {
+            let proof = api::Proof {
+                grade: api::Grade::PowerOffVerified,
+                at: moment(proven),
+                by: api::Evidence::default(),
+                signs: api::Signs { lease_renewed: Some(moment(-5)), ..api::Signs::default() },
+                voided_at: None,
+            };
+            let off = json!({
+                "id": 1, "method": 0, "action": "off", "attempt": 1, "epoch": 1, "process": "x", "intendedAt": moment(off),
+                "stateBefore": "on",
+            });
+            let operations = [serde_json::from_value(off).unwrap()];
+            cut().was_off(&proof, &plan(binding), &operations, lease)
+        };
+        let silent = renewed_at(at(-5));
+        let back = lease(at(90)).after(&silent);
+        for lease in [&silent, &back] {
+            assert!(explained(-2, -1, "labelled", lease), "off before the plug");
+            assert!(!explained(0, 1, "reported", lease), "the plug may have gone off after that");
+            assert!(explained(2, 3, "reported", lease), "the plug was off, and its BMC had power");
+            assert!(!explained(2, 3, "labelled", lease), "an outlet may be off for another's sake");
+            assert!(!explained(50, 51, "reported", lease), "it was switched off for its silence");
+        }
     }
 }

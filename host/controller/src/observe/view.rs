@@ -238,7 +238,7 @@ fn reported(node: &NodeSeen) -> Option<Time> {
 
 /// When a node's present boot was first heard of: by this process, or by the record of an incident
 /// that another boot of it had.
-fn boot_heard_at(node: &NodeSeen, mirror: &Mirror) -> Time {
+pub(super) fn boot_heard_at(node: &NodeSeen, mirror: &Mirror) -> Time {
     let nodefences = mirror.nodefences.all();
     let of_other_boots = nodefences
         .values()

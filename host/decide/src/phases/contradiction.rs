@@ -130,21 +130,31 @@ pub(crate) fn ask_again(run: &mut Run<'_>, method: MethodIndex) -> Flow {
 
 /// Whether this BMC or cloud has reported a state in this run, but did not answer its last call, made after our offs left the
 /// machine's outlets without power. It may have no power itself, so nobody waits for it. It is read again before anything is
-/// proven.
+/// proven. An outlet that was given up on after its off may be on; then two calls have to go unanswered.
 pub(crate) fn fell_silent(plan: &Plan, record: &Record, method: MethodIndex) -> bool {
-    let went_unanswered_after = |off: &Operation| {
-        record.last_call(method).is_some_and(|last| got_no_answer(last) && last.id > off.id)
-    };
     let names = naming_methods(plan).any(|one| one == method) && has_told(record, method);
-    guard(
-        Bug::DarkBmcAwaited,
-        names && last_outlet_off(plan, record).is_some_and(went_unanswered_after),
-    )
+    let went_dark = |outlets: Outlets, calls: usize| {
+        let off = last_outlet_off(plan, record, outlets).map(|off| off.id);
+        let ended =
+            record.operations.iter().filter(|one| one.method == method && one.end.is_some());
+        let last = ended.rev().take(calls);
+        off.is_some()
+            && last.filter(|call| got_no_answer(call) && Some(call.id) > off).count() == calls
+    };
+    let is_dark = went_dark(Outlets::Off, 1) || went_dark(Outlets::OffOrGivenUp, 2);
+    guard(Bug::DarkBmcAwaited, names && is_dark)
+}
+
+/// Which outlets count as off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outlets {
+    Off,
+    OffOrGivenUp,
 }
 
 /// Whether its last two calls went unanswered after our last off of an outlet, the newest at least `offTimeout` after it.
 fn has_no_power(run: &Run<'_>, method: MethodIndex) -> bool {
-    let Some(off) = last_outlet_off(run.plan, &run.record) else { return false };
+    let Some(off) = last_outlet_off(run.plan, &run.record, Outlets::Off) else { return false };
     let calls = run.record.operations.iter().rev();
     let mut calls = calls.filter(|one| one.method == method && one.end.is_some());
     let is_unanswered = |call: &&Operation| got_no_answer(call) && call.id > off.id;
@@ -157,9 +167,11 @@ fn has_no_power(run: &Run<'_>, method: MethodIndex) -> bool {
 }
 
 /// Our last off of an outlet, if the outlets leave the machine without power.
-fn last_outlet_off<'r>(plan: &Plan, record: &'r Record) -> Option<&'r Operation> {
+fn last_outlet_off<'r>(plan: &Plan, record: &'r Record, outlets: Outlets) -> Option<&'r Operation> {
     let is_outlet = |plug: &MethodIndex| plan.method(*plug).is_some_and(is_outlet);
-    let is_off = |plug| is_outlet(&plug) && record.is_to_verify(plan, plug);
+    let is_given_up =
+        |plug| outlets == Outlets::OffOrGivenUp && record.was_given_up_off(plan, plug);
+    let is_off = |plug| is_outlet(&plug) && (record.is_to_verify(plan, plug) || is_given_up(plug));
     let offs = plan.power_methods().filter(is_outlet).filter_map(|plug| record.last_effect(plug));
     let last = offs.filter(|effect| effect.action == Action::Off).max_by_key(|effect| effect.id);
     last.filter(|_| plan.machine_is_off(is_off))

@@ -250,7 +250,7 @@ fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
     let is_unread = |cut: &MethodIndex| last(cut).is_some_and(|read| read.state().is_none());
     let cuts = || run.record.read_by(proof).into_iter();
     let oldest = cuts().min_by_key(|cut| last(cut)?.ended_at);
-    let oldest = oldest.filter(|_| outdated(run, reads).is_some());
+    let oldest = oldest.filter(|_| outdated(run, proof.grade, reads).is_some());
     let again = cuts().find(is_unread).or(oldest);
     let Some(cut) = again.filter(|_| guard(Bug::OldCutIsProof, true)) else { return Ok(true) };
     let read = run.record.last_in_phase(cut, Action::Status);

@@ -18,6 +18,7 @@ use crate::{
 use super::contradiction::fell_silent;
 use super::recovering::{end, has_dark_feed, has_let_go};
 use super::remedying::ended_late;
+use super::verifying::any_labelled;
 use super::waiting::of_a_part;
 
 /// Waits before the next try.
@@ -325,6 +326,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
     }
+    if guard(Bug::DarkOutletForgotten, parked && is_well_without_its_outlet(run)) {
+        let is_probed = run.record.park_reason() == Some(&ParkReason::DeviceUnreachable);
+        return (!is_probed && at_leisure(run)).then(|| go_back(run, Goal::BringBack));
+    }
     if guard(Bug::DarkFeedForgotten, !parked && has_dark_feed(run)) {
         return waits_for_an_off(run).then(|| go_back(run, Goal::BringBack));
     }
@@ -338,6 +343,15 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
 fn anothers_off(run: &Run<'_>) -> Option<ParkReason> {
     let is_off = !run.record.powered_off_by_us(run.plan, run.now).is_empty();
     cut::refuted(run).filter(|_| guard(Bug::WrongPlugHidden, is_off)).cloned()
+}
+
+/// P8: whether what is to be the machine's only outlet may be off because of us, although the machine is well: another one
+/// may hang on it. After an abort it is left to people.
+fn is_well_without_its_outlet(run: &Run<'_>) -> bool {
+    let is_stopped = run.record.park_reason() == Some(&ParkReason::Aborted);
+    let is_outlet =
+        |plug: &MethodIndex| !run.plan.is_part(*plug) && any_labelled(run.plan, &[*plug]);
+    !is_stopped && run.record.powered_off_by_us(run.plan, run.now).iter().any(is_outlet)
 }
 
 /// Whether it is parked for offs that nobody saw land, and none can any more: a node that is well then is as it was, and

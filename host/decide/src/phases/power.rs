@@ -132,6 +132,12 @@ impl Record {
         !self.failed.contains(&method) && (is_off || self.is_found_off(plan, method))
     }
 
+    /// Given up on after our off of it, and not switched on since.
+    pub(crate) fn was_given_up_off(&self, plan: &Plan, method: MethodIndex) -> bool {
+        let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
+        self.failed.contains(&method) && off && !self.is_switched_on(plan, method)
+    }
+
     /// Off by the last read, with nothing done to it since.
     pub(crate) fn reads_off(&self, method: MethodIndex) -> bool {
         self.state_since_effect(method).is_some_and(PlugState::is_off)

@@ -362,13 +362,13 @@ fn reads_on(run: &mut Run<'_>, method: MethodIndex) -> Flow {
 
 /// A feed whose last read is too old for what all of these reads are to prove: one may be slow to go off, and
 /// another come on meanwhile.
-pub(crate) fn outdated(run: &Run<'_>, reads: &[OpId]) -> Option<MethodIndex> {
+pub(crate) fn outdated(run: &Run<'_>, grade: Grade, reads: &[OpId]) -> Option<MethodIndex> {
     let read = run.record.operations.iter().filter(|one| reads.contains(&one.id));
     let feeds: BTreeSet<MethodIndex> = read.map(|one| one.method).collect();
     let in_round = is_round(run, &feeds);
     feeds.into_iter().find(|feed| {
         let last = run.record.last_ended(*feed, Action::Status);
-        let is_young = |one: &Operation| is_young(one, Grade::PowerOffVerified, run.now);
+        let is_young = |one: &Operation| is_young(one, grade, run.now);
         !in_round && !last.is_some_and(is_young)
     })
 }

@@ -285,7 +285,8 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
         run.rule(Rule::P1);
         return go_back(run, Goal::BringBack);
     }
-    let outdated = outdated(run, &reads).filter(|_| !is_sown(Bug::ReplyIsProof));
+    let outdated =
+        outdated(run, Grade::PowerOffVerified, &reads).filter(|_| !is_sown(Bug::ReplyIsProof));
     if let Some(feed) = outdated {
         run.rule(Rule::P1);
         return run.call(feed, Action::Status);

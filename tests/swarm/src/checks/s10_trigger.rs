@@ -1,7 +1,8 @@
 //! S10: no node is switched off
 //!
 //! - that is well again: what decides over an off is read again right before it. One whose pods we released
-//!   behind a cut, or that went by any hand while we did, is switched off: they run elsewhere, so that boot has to end;
+//!   behind a cut, or that went by any hand while we did, or since somebody undid the cut, is switched off: they run
+//!   elsewhere, so that boot has to end;
 //! - while somebody has paused, or wants that very node left alone;
 //! - after somebody aborted its incident, until somebody says `retry`;
 //! - before somebody who is to be asked said yes;
@@ -46,6 +47,8 @@ pub(super) struct Trigger {
     aborted: BTreeMap<String, Time>,
     /// Nodes behind whose storage cut a release has begun: whatever goes from there by any hand counts as released.
     releasing: BTreeSet<String>,
+    /// The incident whose storage cut somebody undid, by node: what goes from there may run elsewhere, while this boot writes.
+    undone: BTreeMap<String, String>,
     /// Nodes whose boot has to end: their pods were released behind a cut.
     to_end: BTreeSet<String>,
 }
@@ -66,6 +69,7 @@ impl Trigger {
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
             aborted: BTreeMap::new(),
             releasing: BTreeSet::new(),
+            undone: BTreeMap::new(),
             to_end: BTreeSet::new(),
         }
     }
@@ -98,7 +102,7 @@ impl Trigger {
     }
 
     /// Which boots have to end.
-    fn see_releases(&mut self, scene: &Scene, what: &What) {
+    fn see_releases(&mut self, scene: &Scene, at: Time, what: &What) {
         if let What::ProofRecorded { node, grade, .. } = what
             && grade == STORAGE_FENCED
         {
@@ -112,10 +116,22 @@ impl Trigger {
         if let Some(node) = released_by_us(what) {
             self.is_released(scene, node);
         }
-        if let What::PodGone { node, .. } | What::DetachRequested { node, .. } = what
-            && self.releasing.contains(node)
+        if let What::StorageBack { node } = what
+            && let Some(incident) = scene.incident.get(node)
+            && scene.is_let_back_by_people(at)
         {
-            self.is_released(scene, node);
+            self.undone.insert(node.clone(), incident.clone());
+        }
+        let is_undone = |node| {
+            let of = self.undone.get(node);
+            of.is_some() && of == scene.incident.get(node)
+        };
+        if let What::PodGone { node, .. } | What::DetachRequested { node, .. } = what {
+            if is_undone(node) {
+                self.to_end.insert(node.clone());
+            } else if self.releasing.contains(node) {
+                self.is_released(scene, node);
+            }
         }
         if let What::KubeletStarted { node, boot } = what
             && scene.is_new_boot(node, boot)
@@ -168,7 +184,7 @@ impl Check for Trigger {
             *since = if since.is_some() { None } else { Some(at) };
         }
         self.see_commands(at, what);
-        self.see_releases(scene, what);
+        self.see_releases(scene, at, what);
         if let What::StorageCut { node } = what
             && !scene.incident.contains_key(node)
         {

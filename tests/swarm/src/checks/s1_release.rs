@@ -159,12 +159,13 @@ impl Check for Release {
             let since = between(START, *since).as_secs();
             format!("{node} has had its storage back since {since} s, and nobody cut it again")
         };
-        // A kubelet that was heard since has ended what was released.
-        let may_write = |node: &String| {
-            scene.lost.contains_key(node)
-                || scene.writing.values().any(|nodes| nodes.contains(node))
+        // A kubelet that was heard since has ended what was released; what was bound there since is its own.
+        let may_write = |(node, since): &(&String, &Time)| {
+            let is_older = |uid| scene.bound_at.get(uid).is_none_or(|at| at <= *since);
+            let mut writing = scene.writing.iter().filter(|(_, nodes)| nodes.contains(node));
+            scene.lost.contains_key(*node) || writing.any(|(uid, _)| is_older(uid))
         };
         let undone = scene.undone.iter().filter(|(node, _)| !scene.is_kept_by_people(node));
-        undone.filter(|(node, _)| may_write(node)).map(left).collect()
+        undone.filter(may_write).map(left).collect()
     }
 }

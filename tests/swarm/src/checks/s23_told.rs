@@ -99,8 +99,8 @@ impl Told {
         {
             self.given_back.insert(node.clone());
         }
-        if let What::PlugChanged { node, power: Power::Off, cause: PowerCause::Command, .. } = what
-        {
+        // A person may do what a device only says that it did.
+        if let What::PlugChanged { node, power: Power::Off, .. } = what {
             if self.on_again.remove(node) {
                 self.cut_at.remove(node);
             }

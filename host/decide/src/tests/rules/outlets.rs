@@ -138,6 +138,29 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     }
 }
 
+/// Both outlets go off, and the PDU of one is not understood any more: nothing waits for the BMC that hangs on them. A person is told.
+#[test]
+fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
+    let mut plan = bmc_and_outlet();
+    plan.methods[1] = power("outlet-a", Feed::Part);
+    plan.methods.push(power("outlet-b", Feed::Part));
+    plan.methods[1..].iter_mut().for_each(|one| one.binding = Binding::Labelled);
+    plan.power = vec![stage(Execution::All, &[1, 2]), stage(Execution::OnlyOne, &[0])];
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 if plugs[1].is_off() => silent(operation, plugs),
+        2 if plugs[2].is_off() && operation.attempt > 1 => failed(FailureKind::Protocol),
+        2 if operation.action == Action::Status && plugs[1].is_off() => {
+            failed(FailureKind::Protocol)
+        }
+        _ => honest(operation, plugs),
+    });
+    story.until(Phase::Parked);
+    assert!(matches!(story.parked(), Some(ParkReason::OffNotVerified { .. })));
+    assert!(story.now < story.record.opened_at.after(story.policy.device_timeout));
+    assert!(!story.released());
+}
+
 /// The Secret of a BMC is missing for a moment after the outlets' off. By the time it is back the BMC is dark: what it waits for
 /// never comes.
 #[test]
@@ -337,7 +360,8 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
     }
 }
 
-/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark.
+/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark. It is
+/// told of until it is on, or until somebody says that it may stay off.
 #[test]
 fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
     let mut plan = bmc_plan();
@@ -356,9 +380,33 @@ fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
             story.until(Phase::Final(FinalReason::Remedied));
             assert_eq!(story.plugs[0], PlugState::On);
         } else {
+            story.until(Phase::Parked).until_now(Span::minutes(30));
+            assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
+            assert_eq!(story.record.parked.as_ref().unwrap().powered_off_by_us, [0]);
+            story.event(Event::Command(Command::AbortLeaveOff));
             story.until(Phase::Final(FinalReason::RecoveredByHand));
-            assert!(story.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
-            assert_eq!(story.record.parked.unwrap().powered_off_by_us, [0]);
         }
     }
+}
+
+/// Its outlet could not be switched on, or the incident was left alone, and somebody boots the machine.
+#[test]
+fn p8_an_outlet_that_is_off_is_tried_until_it_is_on_though_the_machine_is_well() {
+    let mut plan = bmc_plan();
+    plan.methods[0].binding = Binding::Labelled;
+    let mut story = Story::new(plan, RunPolicy::default());
+    story.until_released();
+    let refuses_on =
+        |operation: &Operation, plugs: &mut [PlugState]| match (operation.method, operation.action)
+        {
+            (0, Action::On) => failed(FailureKind::Denied),
+            _ => honest(operation, plugs),
+        };
+    story.device = Box::new(refuses_on);
+    story.until(Phase::Parked).boots();
+    story.until_now(Span::minutes(20));
+    assert!(!matches!(story.record.phase, Phase::Final(_)));
+    story.device = Box::new(honest);
+    story.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(story.plugs, [PlugState::On]);
 }

@@ -78,6 +78,26 @@ fn a16_a_cut_that_is_undone_before_the_release_ends_no_boot() {
     assert_eq!((story.released(), story.record.first_released_at), (false, None));
 }
 
+/// A BMC does not answer for a while, and meanwhile somebody gives the storage back: what was read before is no proof.
+#[test]
+fn a16_a_cut_is_read_again_before_it_proves() {
+    let mut story = story_of(cutting_plan(storage()));
+    story.device = Box::new(|operation, plugs| match operation.method {
+        0 => silent(operation, plugs),
+        _ => honest(operation, plugs),
+    });
+    let now = story.now;
+    story.node(|node| node.lease_seen_at = Some(now.after(node.lease_duration)));
+    story.until(Phase::AwaitingDevice);
+    story.now = story.now.after(CUT_READ_AGE_MAX.times(3));
+    story.node(|node| node.lease_seen_at = None);
+    let read = story.record.last_ended(1, Action::Status).map(|one| one.id);
+    story.plugs[1] = PlugState::On;
+    story.until_now(Span::seconds(1));
+    assert!(story.record.last_ended(1, Action::Status).map(|one| one.id) > read);
+    assert_eq!((&story.record.proof, story.released()), (&None, false));
+}
+
 /// A machine that was only frozen goes on, and its kubelet says that it has let go of the storage: it is given back,
 /// and nobody else is held to have done that.
 #[test]
