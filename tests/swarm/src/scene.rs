@@ -201,6 +201,10 @@ pub struct Scene {
     wrote: BTreeSet<String>,
     /// When each pod was bound, by UID.
     pub bound_at: BTreeMap<String, Time>,
+    /// When an `on` for a node was last intended, since its storage was cut.
+    on_intended_at: BTreeMap<String, Time>,
+    /// When people deleted a Node whose storage was cut.
+    deleted_cut_at: BTreeMap<String, Time>,
     /// When each machine last lost power.
     pub off_at: BTreeMap<String, Time>,
     /// When each machine was last read to be off, and was.
@@ -327,7 +331,13 @@ impl Scene {
                 self.cordoned.remove(node);
                 self.cordoned_since.remove(node);
             }
+            What::IntentRecorded { node, action, .. } if action == "on" => {
+                self.on_intended_at.insert(node.clone(), at);
+            }
             What::NodeDeleted { node, by } => {
+                if by == PEOPLE && self.kept_away.contains(node) {
+                    self.deleted_cut_at.insert(node.clone(), at);
+                }
                 self.nodes.remove(node);
                 self.taints.retain(|(of, _, _), _| of != node);
                 self.cordoned.remove(node);
@@ -353,11 +363,15 @@ impl Scene {
             }
             What::StorageCut { node } => {
                 self.kept_away.insert(node.clone());
+                self.on_intended_at.remove(node);
                 self.undone.remove(node);
             }
             What::StorageBack { node } => {
                 self.kept_away.remove(node);
                 self.let_back_at.insert(node.clone(), at);
+                if self.was_deleted_meanwhile(node) {
+                    self.released_by_people.insert(node.clone());
+                }
                 let by_people = self.is_let_back_by_people(at);
                 // What is off writes nothing.
                 let may_write = !self.off.contains_key(node);
@@ -477,6 +491,12 @@ impl Scene {
         if ailments.is_empty() && self.lost.remove(node).is_some() {
             self.well_since.insert(node.to_owned(), at);
         }
+    }
+
+    /// Whether people deleted a Node while its storage was on its way back.
+    fn was_deleted_meanwhile(&self, node: &str) -> bool {
+        let intended_at = self.on_intended_at.get(node);
+        intended_at.zip(self.deleted_cut_at.get(node)).is_some_and(|(on, deleted)| on < deleted)
     }
 
     fn gave_away(&mut self, node: &str, by: &str) {

@@ -361,7 +361,9 @@ impl Cut {
         lease: &LeaseSeen,
     ) -> bool {
         let at = Time(proof.at.ms);
-        let ended = lease.silence.filter(|(before, ended)| *before <= at && at <= *ended);
+        let is_of_it =
+            |before: Time, ended: Time| before <= at && at <= ended && ended > self.first;
+        let ended = lease.silence.filter(|(before, ended)| is_of_it(*before, *ended));
         let silent_since = ended.map_or(lease.observed, |(before, _)| before);
         let is_by_it = |one: &api::Operation| {
             matches!(one.action, api::Action::Off | api::Action::Reset)
@@ -570,5 +572,8 @@ mod tests {
             assert!(!explained(2, 3, "labelled", lease), "an outlet may be off for another's sake");
             assert!(!explained(50, 51, "reported", lease), "it was switched off for its silence");
         }
+        let heard = lease(at(-20)).after(&renewed_at(at(-300)));
+        let silent_again = lease(at(-4)).after(&heard);
+        assert!(!explained(-200, -199, "reported", &silent_again), "it was heard since");
     }
 }

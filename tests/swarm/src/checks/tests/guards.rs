@@ -29,6 +29,38 @@ fn lost_too(at: u64, node: &str) -> Story {
 }
 
 #[test]
+fn s10_a_node_that_is_well_again_is_left_alone() {
+    let back = || What::NetworkBack { node: "n".into() };
+    let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US))];
+    let well_for = |seconds: u64| [vec![(1, lost()), (5, back())], off(5 + seconds)].concat();
+    breaks(well_for(1), &[]);
+    breaks(well_for(8), &["S10"]);
+    breaks(off(1), &["S10"]);
+    // Behind a cut its pods were released: they run elsewhere, so this boot has to end.
+    let cut = || (2, What::StorageCut { node: "n".into() });
+    let is_broken = |released: Story| {
+        let begun = vec![(1, lost()), (1, state("Running")), cut()];
+        let night = [begun, released, vec![(5, back())], off(13)].concat();
+        judged(night, &Setting::default()).contains(&"S10")
+    };
+    assert!(is_broken(vec![]));
+    assert!(!is_broken(vec![(3, detach())]));
+    // So where a release had begun and others took them.
+    assert!(is_broken(vec![(4, detach_by(PEOPLE))]));
+    assert!(!is_broken(vec![(3, proven_by("storage-fenced")), (4, detach_by(PEOPLE))]));
+    // And where somebody undid the cut before.
+    let undone = |by: &str| {
+        let edited = What::Edited { object: "NetworkFence f".into(), by: by.into() };
+        let back = What::StorageBack { node: "n".into() };
+        vec![(3, edited), (3, back), (4, detach_by(PEOPLE)), (4, cut().1)]
+    };
+    assert!(!is_broken(undone(PEOPLE)));
+    assert!(is_broken(undone(CLIENT)));
+    // Nobody fences it.
+    breaks(vec![cut()], &["S10"]);
+}
+
+#[test]
 fn s10_after_an_abort_nothing_is_switched_off() {
     let said = |word| (20, word_said(word));
     let setting = Setting::default();
