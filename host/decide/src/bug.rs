@@ -93,9 +93,9 @@ bugs! {
     CutsGoBackAlive = "cuts-go-back-alive" breaks "S1",
     /// A neighbour that was heard before a slow outlet went off is taken for one that does not hang on it.
     LateOutletBelieved = "late-outlet-believed" breaks "S1",
-    /// A neighbour that booted since the off, as a plug that came on again boots it, counts as heard.
+    /// A neighbour that a plug rebooted when it came on again counts as heard.
     NeighbourBootsIgnored = "neighbour-boots-ignored" breaks "S1",
-    /// An off of a neighbour's own incident explains a silence that had begun long before it.
+    /// A power-off by a neighbour's own incident explains a silence that began long before.
     LaterOffExplains = "later-off-explains" breaks "S1",
     /// A machine whose Node is gone counts as off.
     GoneIsOff = "gone-is-off" breaks "S1",
@@ -115,7 +115,7 @@ bugs! {
     AbortForgotten = "abort-forgotten" breaks "S10",
     /// That a plug may be another machine's is forgotten where it cannot be switched on.
     WrongPlugHidden = "wrong-plug-hidden" breaks "S6",
-    /// A machine that is well ends its incident, although its only outlet may be off because of us.
+    /// An incident ends once its node is well, although its only outlet may still be off.
     DarkOutletForgotten = "dark-outlet-forgotten" breaks "S6",
     /// A living kubelet counts as having let go only if it uses no volume of the driver, not even one of a pod that stands.
     NeighbourHoldsAll = "neighbour-holds-all" breaks "S10",

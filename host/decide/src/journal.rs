@@ -122,7 +122,12 @@ impl Record {
 
     /// The last call of any kind on the plug that has ended, in any phase.
     pub(crate) fn last_call(&self, method: MethodIndex) -> Option<&Operation> {
-        self.operations.iter().rev().find(|one| one.method == method && one.end.is_some())
+        self.calls_ended(method).next()
+    }
+
+    /// All calls on the plug that have ended, the last one first.
+    pub(crate) fn calls_ended(&self, method: MethodIndex) -> impl Iterator<Item = &Operation> {
+        self.operations.iter().rev().filter(move |one| one.method == method && one.end.is_some())
     }
 
     /// Whether the last call to this plug's device did not reach it.
@@ -282,7 +287,7 @@ impl Operation {
 
     /// Until when it may still have an effect; what nobody heard the end of counts the caller's
     /// own time too, for the call itself may still be under way.
-    pub(crate) fn lands_until(&self, plan: &Plan) -> Time {
+    pub fn lands_until(&self, plan: &Plan) -> Time {
         let late = plan.method(self.method).map_or(Span::ZERO, |method| method.late_effect);
         let heard_at = self.ended_at.unwrap_or(self.intended_at);
         match &self.end {

@@ -49,7 +49,7 @@ pub struct View {
     pub fence_is_due: bool,
 }
 
-/// Whether other nodes fell silent when a plug that knows no machine was switched off.
+/// Whether other nodes fell silent or rebooted when a plug that knows no machine was switched off.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Neighbours {
     /// Each gave a sign of life since, or was silent long before.
@@ -57,7 +57,7 @@ pub enum Neighbours {
     Heard,
     /// One of them was not heard yet.
     Awaited,
-    /// This one fell silent.
+    /// This one fell silent or rebooted.
     Silent(String),
 }
 

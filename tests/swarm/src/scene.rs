@@ -201,9 +201,9 @@ pub struct Scene {
     wrote: BTreeSet<String>,
     /// When each pod was bound, by UID.
     pub bound_at: BTreeMap<String, Time>,
-    /// When an `on` for a node was last intended, since its storage was cut.
+    /// When an `on` was last intended for a node, since its storage was cut.
     on_intended_at: BTreeMap<String, Time>,
-    /// When people deleted a Node whose storage was cut.
+    /// When people last deleted a Node while its storage was cut.
     deleted_cut_at: BTreeMap<String, Time>,
     /// When each machine last lost power.
     pub off_at: BTreeMap<String, Time>,

@@ -262,7 +262,7 @@ pub enum ParkWord {
     WitnessReadsOn,
     /// The device says off and the node gives signs of life.
     AliveThoughOff,
-    /// Another node fell silent when this plug was switched off.
+    /// Another node fell silent or rebooted when this plug was switched off.
     WrongPlug,
     /// Switching on failed.
     OnFailed,
@@ -363,7 +363,7 @@ pub struct ParkReason {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub detail: Option<String>,
-    /// The node that fell silent, for `WrongPlug`.
+    /// The node that fell silent or rebooted, for `WrongPlug`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub neighbour: Option<String>,

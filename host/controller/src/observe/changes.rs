@@ -169,6 +169,12 @@ impl Changes {
         of_boot.map_or(Time(0), |one| one.booted_at)
     }
 
+    /// When a node's present boot was seen to take the place of another; 0 where this process saw no other.
+    pub fn rebooted_at(&self, node: &NodeSeen) -> Time {
+        let is_another = self.nodes.borrow().get(&node.name).is_some_and(|one| one.is_another);
+        if is_another { self.booted_at(node) } else { Time(0) }
+    }
+
     /// When a node was last seen to become Ready, or to be so no more, in its present boot. One that joined while
     /// this process watched has not come back by its first word.
     pub fn last_ready(&self, node: &NodeSeen) -> Option<Time> {

@@ -16,7 +16,7 @@ pub mod incident;
 pub mod jobs;
 pub mod live;
 pub mod neighbours;
-pub mod offs_told;
+pub mod off_sightings;
 pub mod pins;
 pub mod plan;
 pub mod reflect;
@@ -25,6 +25,7 @@ pub mod signs;
 pub mod storage;
 pub mod store;
 pub mod superseding;
+pub mod unproven;
 pub mod unread;
 pub mod unwell;
 pub mod view;
@@ -50,7 +51,7 @@ use tokio::task::JoinSet;
 use self::answers::Answers;
 use self::changes::Changes;
 use self::events::NodeEvents;
-use self::offs_told::OffsTold;
+use self::off_sightings::OffSightings;
 use self::reflect::{Heard, reflect};
 use self::seen::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use self::store::{Changed, Store};
@@ -90,8 +91,8 @@ pub struct Mirror {
     pub events: NodeEvents,
     /// How nodes' conditions changed.
     pub changes: Rc<Changes>,
-    /// When records were seen to tell of offs.
-    pub offs_told: Rc<OffsTold>,
+    /// When each recorded off was first seen.
+    pub off_sightings: Rc<OffSightings>,
     /// Nodes with a sign of their own.
     pub unwell: Unwell,
     /// Which silent nodes answer.
@@ -137,7 +138,7 @@ impl Mirror {
             nodefences: Store::new("NodeFence", changes.clone()),
             events: NodeEvents::new(changes),
             changes: Rc::default(),
-            offs_told: Rc::default(),
+            off_sightings: Rc::default(),
             unwell: Unwell::default(),
             answers: Answers::new(changes),
             pauses: Store::new("RemedyPause", changes.clone()),
@@ -181,9 +182,9 @@ impl Mirror {
             }
         };
         let see_nodefence = {
-            let (clock, told) = (clock.clone(), self.offs_told.clone());
+            let (clock, offs) = (clock.clone(), self.off_sightings.clone());
             move |nodefence: NodeFence, before: Option<&Kept<NodeFence>>| {
-                told.note(&nodefence, clock.now());
+                offs.note(&nodefence, clock.now());
                 Kept::of(nodefence, before)
             }
         };

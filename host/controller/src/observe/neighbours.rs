@@ -1,12 +1,10 @@
-//! Whether a plug that was switched off fed another machine than it is said to (rule P8): another node fell silent then.
+//! Whether a plug that was switched off feeds another machine than configured (rule P8): another node fell silent or rebooted.
 //!
-//! An outlet knows no machine, so only other nodes' signs of life speak against a wrong wiring table. Any node may hang on
-//! the outlet, whatever its own plan says. A node is heard by a renewal clearly later than the last off, if it runs the boot
-//! that it ran before: a plug that comes on again boots its machine. It does not count if it was silent before the first
-//! off, or if its own incident explains its silence. A second plug of a device waits until the first is proven; two that
-//! began at once do not. Not here: what follows, which `decide` says.
+//! An outlet knows no machine, so only other nodes' signs of life can refute the wiring table. Any node may hang on the
+//! outlet, whatever its own plan says. A node is cleared if it renews its Lease clearly after the last off and still runs
+//! the same boot: a plug that comes on again boots its machine. It is also cleared if it was silent before the first off,
+//! or if its own incident explains its silence. Not here: what follows, which `decide` says.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -19,7 +17,7 @@ use node_remedy_decide::{
 
 use super::changes::Changes;
 use super::live::timed;
-use super::offs_told::OfIncident;
+use super::off_sightings::Sightings;
 use super::seen::{LeaseSeen, NodeSeen};
 use super::signs::LEASE;
 use super::view::boot_heard_at;
@@ -35,10 +33,10 @@ const SILENT_AFTER: Span = Span::seconds(60);
 const TOLD_WITHIN: Span = Span::seconds(10);
 /// A renewal that was on its way when the machine was cut may arrive so much later.
 const ON_ITS_WAY: Span = Span::seconds(5);
-/// So long after a silent node renews its Lease again, its Node object tells of the boot that it runs.
+/// A node that renews its Lease again reports its boot ID in its Node object within this time.
 const BOOT_TOLD_WITHIN: Span = Span::seconds(30);
-/// After this time an off that was not proven no longer holds up its neighbours.
-const IN_QUESTION: Span = Span::seconds(90);
+/// An outlet may go off so much later than its plugin says.
+const LANDS_LATE_BY: Span = Span::seconds(60);
 /// So many of their Leases are read live in one look; the others are waited for.
 const READS_MAX: usize = 16;
 
@@ -53,10 +51,11 @@ pub async fn of<C: Cluster>(
     let parts = &incident.parts;
     let mut read = BTreeSet::new();
     loop {
-        let found = by_caches(incident, live);
-        if cut_of(incident).is_none() {
+        let Some(cut) = cut_of(incident) else {
             live.clear();
-        }
+            return Neighbours::Heard;
+        };
+        let found = by_caches(incident, &cut, live);
         let Neighbours::Silent(name) = &found else { return found };
         if read.contains(name) || is_sown(Bug::NeighbourLeasesNotRead) {
             return found;
@@ -73,22 +72,25 @@ pub async fn of<C: Cluster>(
 }
 
 fn cut_of<C: Cluster>(incident: &Incident<C>) -> Option<Cut> {
-    let told = incident.parts.mirror.offs_told.of(&incident.name());
-    Cut::of(&incident.plan, &incident.record, &told)
+    let seen = incident.parts.mirror.off_sightings.of(&incident.name());
+    Cut::of(&incident.plan, &incident.record, &seen)
 }
 
 /// The same from the caches, with Leases that were read live in place of theirs.
-fn by_caches<C: Cluster>(incident: &Incident<C>, live: &BTreeMap<String, LeaseSeen>) -> Neighbours {
-    let Some(cut) = cut_of(incident) else { return Neighbours::Heard };
+fn by_caches<C: Cluster>(
+    incident: &Incident<C>,
+    cut: &Cut,
+    live: &BTreeMap<String, LeaseSeen>,
+) -> Neighbours {
     let parts = &incident.parts;
     let (mirror, now) = (&parts.mirror, parts.clock.now());
     let (nodes, leases) = (mirror.nodes.all(), mirror.leases.all());
     let nodefences = mirror.nodefences.all();
-    let is_explained = |node: &NodeSeen, lease: &LeaseSeen| {
-        let mut all = nodefences.values().map(|kept| &kept.0);
-        let is_doubtful = parts.clock.is_doubtful();
-        all.any(|one| one.spec.node.uid == node.uid && cut.is_explained(one, lease, is_doubtful))
-    };
+    let mut by_node: BTreeMap<&str, Vec<&NodeFence>> = BTreeMap::new();
+    for kept in nodefences.values() {
+        by_node.entry(&kept.0.spec.node.uid).or_default().push(&kept.0);
+    }
+    let is_doubtful = parts.clock.is_doubtful();
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
     let lease_of = |name: &str| {
@@ -98,9 +100,11 @@ fn by_caches<C: Cluster>(incident: &Incident<C>, live: &BTreeMap<String, LeaseSe
     let mut found = Neighbours::Heard;
     // A node without a Lease gives no sign of life that could be missed.
     for (node, lease) in others.filter_map(|node| Some((node, lease_of(&node.name)?))) {
-        let booted_at = boot_heard_at(node, mirror);
+        let own = by_node.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let booted_at = boot_heard_at(node, own, mirror.changes.rebooted_at(node));
         let ready = ready_of(node, &mirror.changes, &parts.clock);
-        if cut.is_settled(ready, lease, booted_at, now) || is_explained(node, lease) {
+        let mut is_explained = own.iter().map(|one| cut.is_explained(one, lease, is_doubtful));
+        if cut.is_settled(ready, lease, booted_at, now) || is_explained.any(|is| is) {
             continue;
         }
         if cut.has_booted(lease, booted_at) || cut.is_judged(lease, now, mirror.heard()) {
@@ -111,68 +115,8 @@ fn by_caches<C: Cluster>(incident: &Incident<C>, live: &BTreeMap<String, LeaseSe
     found
 }
 
-/// Offs of this process that no proof has followed yet: which devices are busy with one.
-#[derive(Debug, Default)]
-pub struct UnprovenOffs {
-    by_node: RefCell<BTreeMap<String, Switched>>,
-}
-
-/// What one incident switched off.
-#[derive(Debug)]
-struct Switched {
-    devices: BTreeSet<String>,
-    until: Time,
-}
-
-impl UnprovenOffs {
-    /// Updates what is known of an incident. Called before its record is written, so that no second off begins meanwhile.
-    pub fn note(&self, node: &str, plan: &Plan, record: &Record) {
-        let proof = record.proof.as_ref().filter(|proof| proof.voided_at.is_none());
-        let proven_at = proof.map(|proof| proof.at).unwrap_or_default();
-        let offs = standing_offs(plan, record);
-        let offs: Vec<_> = offs.filter(|(method, _)| is_labelled_outlet(method)).collect();
-        let last = offs.iter().map(|(_, off)| ended_at(off)).max();
-        let last = last.filter(|last| record.parked.is_none() && *last > proven_at);
-        let Some(last) = last else { return self.forget(node) };
-        let devices = offs.into_iter().map(|(method, _)| method.device.clone()).collect();
-        let switched = Switched { devices, until: last.after(IN_QUESTION) };
-        self.by_node.borrow_mut().insert(node.to_owned(), switched);
-    }
-
-    /// An incident is over.
-    pub fn forget(&self, node: &str) {
-        self.by_node.borrow_mut().remove(node);
-    }
-
-    /// Another node whose unproven off used one of these devices. `None` if this node has one there, too: of two that began
-    /// at once neither waits.
-    fn in_the_way(&self, node: &str, devices: &BTreeSet<&str>, now: Time) -> Option<String> {
-        let by_node = self.by_node.borrow();
-        let shares = |one: &Switched| {
-            now < one.until && one.devices.iter().any(|device| devices.contains(device.as_str()))
-        };
-        if by_node.get(node).is_some_and(shares) {
-            return None;
-        }
-        by_node.iter().find(|(_, one)| shares(one)).map(|(other, _)| other.clone())
-    }
-}
-
-/// The node whose off has to be proven before this one's plugs of the same device are switched.
-pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
-    let methods = incident.plan.methods.iter().filter(|method| is_labelled_outlet(method));
-    let devices: BTreeSet<&str> = methods.map(|method| method.device.as_str()).collect();
-    let parts = &incident.parts;
-    parts.unproven.in_the_way(incident.node(), &devices, parts.clock.now())
-}
-
-/// Whether it is a power plug that the configuration alone binds to the node: an outlet of a PDU.
-fn is_labelled_outlet(method: &Method) -> bool {
-    matches!(method.kind, Kind::Power(_)) && knows_no_machine(method)
-}
-
 /// A plug is bound to its node by the configuration alone.
-fn knows_no_machine(method: &Method) -> bool {
+pub(super) fn knows_no_machine(method: &Method) -> bool {
     method.binding == Binding::Labelled
 }
 
@@ -191,7 +135,7 @@ fn uses_outlets(plan: &NodePlan) -> bool {
     })
 }
 
-fn ended_at(off: &Operation) -> Time {
+pub(super) fn ended_at(off: &Operation) -> Time {
     off.ended_at.unwrap_or(off.intended_at)
 }
 
@@ -207,7 +151,7 @@ fn switched<'a>(
 }
 
 /// The offs since such a plug was last switched on: what an earlier pass switched off and on again is not cut now.
-fn standing_offs<'a>(
+pub(super) fn standing_offs<'a>(
     plan: &'a Plan,
     record: &'a Record,
 ) -> impl Iterator<Item = (&'a Method, &'a Operation)> {
@@ -230,18 +174,18 @@ fn earlier_offs(plan: &Plan, record: &Record) -> Vec<(Time, Time)> {
     times
 }
 
-/// When such plugs had been read as off: a slow one may go off long after its call, and `decide` notes the baseline only after
-/// that.
-fn read_off_at(record: &Record, told: &OfIncident) -> Time {
+/// When all such plugs had read off. A slow outlet goes off long after its call; `decide` sets the baseline only once it
+/// reads off.
+fn read_off_at(record: &Record, seen: &Sightings) -> Time {
     let baseline = record.baseline.as_ref().filter(|_| !is_sown(Bug::LateOutletBelieved));
-    let told_at = told.baseline_told_at().unwrap_or_default();
-    baseline.map(|baseline| baseline.at.max(told_at)).unwrap_or_default()
+    let seen_at = seen.baseline_seen_at().unwrap_or_default();
+    baseline.map(|baseline| baseline.at.max(seen_at)).unwrap_or_default()
 }
 
 /// What a node's Ready condition says, by our own clock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ready {
-    /// Since when it is Unknown, if it is: what a server's clock says that was set does not make it older.
+    /// When it became Unknown, if it is. Setting the server's clock cannot make this earlier.
     unknown_since: Option<Time>,
     /// When its kubelet last reported it.
     reported_at: Time,
@@ -257,92 +201,108 @@ fn ready_of(node: &NodeSeen, changes: &Changes, clock: &Clock) -> Ready {
     Ready { unknown_since, reported_at }
 }
 
-/// When plugs that know no machine were switched off: at the latest of the times that its record says and that this process
-/// saw it say so, or at the earliest.
+/// The period in which plugs that know no machine were switched off. The record and this process may disagree by which
+/// clock: the wider period counts.
 #[derive(Debug, PartialEq, Eq)]
 struct Cut {
+    /// When the first off began, at the earliest.
     first: Time,
+    /// When the last off ended, at the latest.
     last: Time,
-    /// When they were off in earlier passes.
+    /// From when to when earlier passes had them off.
     earlier: Vec<(Time, Time)>,
 }
 
 impl Cut {
-    /// None where no such plug was, or nothing is to be proven.
-    fn of(plan: &Plan, record: &Record, told: &OfIncident) -> Option<Self> {
+    /// `None` if no such plug was switched off, or nothing is being verified.
+    fn of(plan: &Plan, record: &Record, seen: &Sightings) -> Option<Self> {
         if !matches!(record.phase, Phase::VerifyingOff | Phase::Restoring) {
             return None;
         }
         let offs = || standing_offs(plan, record).map(|(_, off)| off);
         let began = offs()
-            .map(|off| told.intended_by(off.id).unwrap_or(off.intended_at).min(off.intended_at));
+            .map(|off| seen.intent_seen_at(off.id).unwrap_or(off.intended_at).min(off.intended_at));
         let ended =
-            offs().map(|off| told.last_told_at(off.id).unwrap_or_default().max(ended_at(off)));
-        let last = ended.max()?.max(read_off_at(record, told));
+            offs().map(|off| seen.last_seen_at(off.id).unwrap_or_default().max(ended_at(off)));
+        // A PDU that is silent for hours does not make its outlets go off later.
+        let landed = offs().map(|off| off.lands_until(plan)).max()?.after(LANDS_LATE_BY);
+        let last = ended.max()?.max(read_off_at(record, seen).min(landed));
         Some(Self { first: began.min()?, last, earlier: earlier_offs(plan, record) })
     }
 
-    /// Whether a node was heard since and did not boot, or was silent before anything was switched off. What a process
-    /// found when it started to look is no renewal.
+    /// Whether a node is cleared: heard since the last off in the same boot, or silent before the first. A Lease that a
+    /// process only found at its start is no renewal.
     fn is_settled(&self, ready: Ready, lease: &LeaseSeen, booted_at: Time, now: Time) -> bool {
-        // A node that boots renews its Lease before it says more.
-        let was_heard = |since: Time| lease.was_renewed() && lease.observed > since;
-        let was_unknown =
-            ready.unknown_since.is_some_and(|since| since < self.first && !was_heard(since));
-        was_unknown && !self.fell_earlier(lease, lease.observed)
-            || self.is_before(lease, lease.observed)
-            || lease.was_renewed()
-                && lease.renewed_at() > self.last.after(ON_ITS_WAY)
+        self.was_silent_before(ready, lease)
+            || self.is_heard(lease)
                 && !self.has_booted(lease, booted_at)
                 && self.is_boot_told(lease, ready.reported_at, now)
     }
 
+    /// Whether a node was heard since the last off.
+    fn is_heard(&self, lease: &LeaseSeen) -> bool {
+        lease.was_renewed() && lease.renewed_at() > self.last.after(ON_ITS_WAY)
+    }
+
+    /// Whether a node was silent before the first off, by its Lease or its Ready condition.
+    fn was_silent_before(&self, ready: Ready, lease: &LeaseSeen) -> bool {
+        // A node that boots renews its Lease before its Ready condition changes.
+        let was_heard = |since: Time| lease.was_renewed() && lease.observed > since;
+        let was_unknown =
+            ready.unknown_since.is_some_and(|since| since < self.first && !was_heard(since));
+        was_unknown && !self.fell_silent_in_earlier_pass(lease, lease.observed)
+            || self.fell_silent_before(lease, lease.observed)
+    }
+
     /// Whether a node that was heard at this time, and then no more, was silent before the first off.
-    fn is_before(&self, lease: &LeaseSeen, heard: Time) -> bool {
-        heard.after(overdue(lease)) < self.first && !self.fell_earlier(lease, heard)
+    fn fell_silent_before(&self, lease: &LeaseSeen, heard: Time) -> bool {
+        heard.after(overdue(lease)) < self.first && !self.fell_silent_in_earlier_pass(lease, heard)
     }
 
     /// Whether a node that was heard at this time, and then no more, fell silent by an off of an earlier pass.
-    fn fell_earlier(&self, lease: &LeaseSeen, heard: Time) -> bool {
-        let is_by = |(off, on): &(Time, Time)| {
-            heard.after(overdue(lease)) >= *off && heard <= on.after(ON_ITS_WAY)
-        };
-        self.earlier.iter().any(is_by)
+    fn fell_silent_in_earlier_pass(&self, lease: &LeaseSeen, heard: Time) -> bool {
+        self.earlier
+            .iter()
+            .any(|(off, on)| heard.after(overdue(lease)) >= *off && heard <= on.after(ON_ITS_WAY))
     }
 
-    /// The silence of a node that the plugs may have caused: not one that began before the first off, or after the node
-    /// was heard since the last.
-    fn silence(&self, lease: &LeaseSeen) -> Option<(Time, Time)> {
-        lease.silence.filter(|(before, ended)| {
-            *ended > self.first
-                && !self.is_before(lease, *before)
-                && *before <= self.last.after(ON_ITS_WAY)
-        })
+    /// The node's last silence, if it ended after the first off.
+    fn ended_silence(&self, lease: &LeaseSeen) -> Option<(Time, Time)> {
+        lease.silence.filter(|(_, ended)| *ended > self.first)
     }
 
-    /// Whether a node runs another boot since the first off, and was not silent before it or heard since the last.
+    /// Whether the plugs may have caused a silence that began after this renewal.
+    fn may_have_caused(&self, lease: &LeaseSeen, renewed: Time) -> bool {
+        !self.fell_silent_before(lease, renewed) && renewed <= self.last.after(ON_ITS_WAY)
+    }
+
+    /// Whether a node booted after the first off, and the plugs may have caused that.
     fn has_booted(&self, lease: &LeaseSeen, booted_at: Time) -> bool {
-        let is_another = lease.silence.is_some_and(|(_, ended)| ended > self.first)
-            && self.silence(lease).is_none();
-        guard(Bug::NeighbourBootsIgnored, booted_at > self.first && !is_another)
+        let silence = self.ended_silence(lease);
+        let may_be_it = silence.is_none_or(|(before, _)| self.may_have_caused(lease, before));
+        guard(Bug::NeighbourBootsIgnored, booted_at > self.first && may_be_it)
     }
 
-    /// Whether the Node object of a node that was silent, and last reported at that time, tells of the boot that it runs
-    /// since. A kubelet that boots may renew its Lease first.
+    /// Whether the Node object is newer than the node's silence, so that its boot ID can be trusted. A booting kubelet may
+    /// renew its Lease first.
     fn is_boot_told(&self, lease: &LeaseSeen, reported_at: Time, now: Time) -> bool {
-        self.silence(lease).is_none_or(|(before, ended)| {
-            reported_at > before.after(overdue(lease)) || now > ended.after(BOOT_TOLD_WITHIN)
-        })
+        let silence = self.ended_silence(lease);
+        silence.filter(|(before, _)| self.may_have_caused(lease, *before)).is_none_or(
+            |(before, ended)| {
+                reported_at > before.after(overdue(lease)) || now > ended.after(BOOT_TOLD_WITHIN)
+            },
+        )
     }
 
-    /// Whether a node's own incident tells why it is silent, or was: that incident proved it off, or, in its first pass,
-    /// was opened for that silence.
+    /// Whether the node's own incident explains its silence: it proved the node off, or, in its first attempt, was opened
+    /// for that very silence.
     fn is_explained(&self, nodefence: &NodeFence, lease: &LeaseSeen, is_doubtful: bool) -> bool {
         let Some(status) = &nodefence.status else { return false };
         let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
         let trigger = &nodefence.spec.trigger;
+        // The trigger's time may be the server's: it does not count while that clock is in doubt.
         let was_silent = !is_doubtful
-            && !self.fell_earlier(lease, lease.observed)
+            && !self.fell_silent_in_earlier_pass(lease, lease.observed)
             && trigger.condition_type == LEASE
             && status.attempt == 1
             && is_unheard(lease, &status.signs_at_open)
@@ -351,8 +311,8 @@ impl Cut {
         was_silent || proof.is_some_and(|proof| self.was_off(proof, plan, operations, lease))
     }
 
-    /// Whether a silence is that of a machine that its own incident switched off while it was heard. An outlet may be off
-    /// for another machine's sake; a BMC that answers while the plugs are off has power.
+    /// Whether the node's own incident switched it off while it was still heard. An outlet does not count: it may be off for
+    /// another machine. A BMC counts even while the plugs are off: its answer shows that its machine had power.
     fn was_off(
         &self,
         proof: &api::Proof,
@@ -361,9 +321,8 @@ impl Cut {
         lease: &LeaseSeen,
     ) -> bool {
         let at = Time(proof.at.ms);
-        let is_of_it =
-            |before: Time, ended: Time| before <= at && at <= ended && ended > self.first;
-        let ended = lease.silence.filter(|(before, ended)| is_of_it(*before, *ended));
+        let ended = self.ended_silence(lease);
+        let ended = ended.filter(|(before, ended)| *before <= at && at <= *ended);
         let silent_since = ended.map_or(lease.observed, |(before, _)| before);
         let is_by_it = |one: &api::Operation| {
             matches!(one.action, api::Action::Off | api::Action::Reset)
@@ -373,14 +332,16 @@ impl Cut {
             && !uses_outlets(plan)
             && (operations.iter().any(is_by_it) || is_sown(Bug::LaterOffExplains));
         proof.grade == api::Grade::PowerOffVerified
-            && (at <= self.first && !self.fell_earlier(lease, silent_since) || is_by_its_bmc)
-            && (ended.is_some() || is_unheard(lease, &proof.signs))
+            && (at <= self.first && !self.fell_silent_in_earlier_pass(lease, silent_since)
+                || is_by_its_bmc)
+            && (ended.is_some() && self.is_heard(lease) || is_unheard(lease, &proof.signs))
     }
 
     /// Whether a node that was not heard had its time, with somebody to tell of it.
     fn is_judged(&self, lease: &LeaseSeen, now: Time, heard: Time) -> bool {
         let since = self.last.max(lease.observed);
-        now >= since.after(SILENT_AFTER) && now < heard.after(TOLD_WITHIN)
+        let silent_after = SILENT_AFTER.max(overdue(lease).times(2));
+        now >= since.after(silent_after) && now < heard.after(TOLD_WITHIN)
     }
 }
 
@@ -391,9 +352,9 @@ fn is_unheard(lease: &LeaseSeen, signs: &api::Signs) -> bool {
     known.zip(renewed).is_some_and(|(known, renewed)| known == time_of(&renewed))
 }
 
-/// After so long without a renewal a kubelet is silent.
+/// After so long without a renewal a kubelet is silent: two intervals, 20 s for a Lease of 40 s. One renewal alone may be late.
 fn overdue(lease: &LeaseSeen) -> Span {
-    Span(lease.duration_s.saturating_mul(1_000) * 3 / 10)
+    Span(lease.duration_s.saturating_mul(1_000) / 2)
 }
 
 #[cfg(test)]
@@ -483,8 +444,8 @@ mod tests {
         let cases = [
             ("heard since", well, 8, true),
             ("renewed before the off ended, or on its way then", well, 6, false),
-            ("renewed just before", well, -9, false),
-            ("silent before", well, -13, true),
+            ("renewed just before, or once too late", well, -19, false),
+            ("silent before", well, -21, true),
             ("said to be down before", unknown(-1), -9, true),
             ("said to be down since", unknown(1), -9, false),
             ("said to be down before, and heard since", unknown(-30), -9, false),
@@ -510,7 +471,7 @@ mod tests {
     fn a_neighbour_that_fell_silent_in_an_earlier_pass_was_not_silent_before() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let cut = Cut { earlier: vec![(at(-100), at(-60))], ..cut() };
-        for (heard, expected) in [(-113, true), (-111, false), (-56, false), (-54, true)] {
+        for (heard, expected) in [(-121, true), (-119, false), (-56, false), (-54, true)] {
             let unknown = Ready { unknown_since: Some(at(heard + 40)), ..Ready::default() };
             for ready in [Ready::default(), unknown] {
                 let is_settled = cut.is_settled(ready, &renewed_at(at(heard)), Time(0), at(60));
@@ -535,7 +496,7 @@ mod tests {
             ("silent and back, and nobody told its boot yet", -3, 50, -900, -4, awaited),
             ("silent and back in another boot", -3, 50, 51, 51, booted),
             ("booted within two renewals", -3, 15, 15, 15, booted),
-            ("silent before the off, and booted then", -13, 50, 51, 51, heard),
+            ("silent before the off, and booted then", -21, 50, 51, 51, heard),
             ("heard since the off, and booted then", 8, 50, 51, 51, heard),
         ];
         for (case, silent, heard, booted, reported, expected) in cases {

@@ -22,7 +22,7 @@ use super::seen::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, 
 use super::signs::threshold_of;
 use super::volumes::Volumes;
 use super::{Mirror, lease_key};
-use super::{begun, claims, closed, dumps, neighbours, pins, superseding, unread, words};
+use super::{begun, claims, closed, dumps, pins, superseding, unproven, unread, words};
 use crate::act::job::REMEDIATION_POD;
 use crate::act::node::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use crate::cli::people::APPROVE;
@@ -73,7 +73,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
         None if is_sown(Bug::GoneCutAgain) => None,
         None => claims::given_to_another(&spec.plan, &spec.node, parts.mirror.nodes.all().values()),
     };
-    gate.unverified = neighbours::unverified(incident);
+    gate.unverified = unproven::unverified(incident);
     gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);
     let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
@@ -182,6 +182,12 @@ pub fn node_view(
 ) -> NodeView {
     let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
     let out_of_service = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
+    let boot_heard = || {
+        let nodefences = mirror.nodefences.all();
+        let all = nodefences.values().map(|kept| &kept.0);
+        let own: Vec<_> = all.filter(|one| one.spec.node.uid == node.uid).collect();
+        boot_heard_at(node, &own, mirror.changes.booted_at(node))
+    };
     NodeView {
         uid: node.uid.clone(),
         signs: Signs {
@@ -202,7 +208,7 @@ pub fn node_view(
             })
             .collect(),
         created_at: clock.when(node.created),
-        boot_heard_at: events.map_or(Time(0), |_| boot_heard_at(node, mirror)),
+        boot_heard_at: events.map_or(Time(0), |_| boot_heard()),
         events: events.map(|events| {
             let own = events.iter().filter(|event| event.is_about(&node.name, &node.uid));
             own.map(|event| event.view(clock)).collect()
@@ -236,20 +242,16 @@ fn reported(node: &NodeSeen) -> Option<Time> {
     own.map(|(_, condition)| condition.reported).max()
 }
 
-/// When a node's present boot was first heard of: by this process, or by the record of an incident
-/// that another boot of it had.
-pub(super) fn boot_heard_at(node: &NodeSeen, mirror: &Mirror) -> Time {
-    let nodefences = mirror.nodefences.all();
-    let of_other_boots = nodefences
-        .values()
-        .map(|kept| &kept.0)
-        .filter(|one| one.spec.node.uid == node.uid && one.spec.node.boot_id != node.boot_id);
+/// When a node's present boot was first heard of: by this process, at `booted_at`, or by the record of one of its own
+/// incidents that another boot of it had.
+pub(super) fn boot_heard_at(node: &NodeSeen, own: &[&NodeFence], booted_at: Time) -> Time {
+    let of_other_boots = own.iter().filter(|one| one.spec.node.boot_id != node.boot_id);
     let ended = of_other_boots.filter_map(|one| {
         let status = one.status.as_ref()?;
         let proven_at = status.proof.as_ref().map(|proof| proof.at);
         Some(Time(proven_at.unwrap_or(status.opened_at).ms))
     });
-    ended.max().unwrap_or_default().max(mirror.changes.booted_at(node))
+    ended.max().unwrap_or_default().max(booted_at)
 }
 
 fn pod_view(pod: &PodSeen, facts: &Facts, volumes: &Volumes) -> PodView {

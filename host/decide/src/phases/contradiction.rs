@@ -130,16 +130,13 @@ pub(crate) fn ask_again(run: &mut Run<'_>, method: MethodIndex) -> Flow {
 
 /// Whether this BMC or cloud has reported a state in this run, but did not answer its last call, made after our offs left the
 /// machine's outlets without power. It may have no power itself, so nobody waits for it. It is read again before anything is
-/// proven. An outlet that was given up on after its off may be on; then two calls have to go unanswered.
+/// proven. If an outlet was given up on after its off, it may be on: then the last two calls must be unanswered.
 pub(crate) fn fell_silent(plan: &Plan, record: &Record, method: MethodIndex) -> bool {
     let names = naming_methods(plan).any(|one| one == method) && has_told(record, method);
     let went_dark = |outlets: Outlets, calls: usize| {
-        let off = last_outlet_off(plan, record, outlets).map(|off| off.id);
-        let ended =
-            record.operations.iter().filter(|one| one.method == method && one.end.is_some());
-        let last = ended.rev().take(calls);
-        off.is_some()
-            && last.filter(|call| got_no_answer(call) && Some(call.id) > off).count() == calls
+        let Some(off) = last_outlet_off(plan, record, outlets) else { return false };
+        let last = record.calls_ended(method).take(calls);
+        last.filter(|call| got_no_answer(call) && call.id > off.id).count() == calls
     };
     let is_dark = went_dark(Outlets::Off, 1) || went_dark(Outlets::OffOrGivenUp, 2);
     guard(Bug::DarkBmcAwaited, names && is_dark)
@@ -155,8 +152,7 @@ enum Outlets {
 /// Whether its last two calls went unanswered after our last off of an outlet, the newest at least `offTimeout` after it.
 fn has_no_power(run: &Run<'_>, method: MethodIndex) -> bool {
     let Some(off) = last_outlet_off(run.plan, &run.record, Outlets::Off) else { return false };
-    let calls = run.record.operations.iter().rev();
-    let mut calls = calls.filter(|one| one.method == method && one.end.is_some());
+    let mut calls = run.record.calls_ended(method);
     let is_unanswered = |call: &&Operation| got_no_answer(call) && call.id > off.id;
     let newest = calls.next().filter(is_unanswered);
     let off_at = off.ended_at.unwrap_or(off.intended_at);
@@ -201,6 +197,6 @@ fn naming_methods(plan: &Plan) -> impl Iterator<Item = MethodIndex> + '_ {
 }
 
 /// What switches power and names no machine.
-fn is_outlet(method: &Method) -> bool {
+pub(super) fn is_outlet(method: &Method) -> bool {
     method.switches_power() && method.binding == Binding::Labelled
 }

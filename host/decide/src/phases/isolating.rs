@@ -9,9 +9,9 @@ use crate::retry::{
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Binding, Builtin, CUT_READ_AGE_MAX, Effect, End, Evidence, Goal, Grade, Hold,
-    IsolatedForGood, Kind, Method, MethodIndex, NodeView, Notice, ParkReason, Phase, PlugState,
-    Proof, Record, Rule, Stage, View,
+    Action, Binding, Builtin, Effect, End, Evidence, Goal, Grade, Hold, IsolatedForGood, Kind,
+    Method, MethodIndex, NodeView, Notice, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, Proof,
+    Record, Rule, Stage, View,
 };
 
 use super::leave::{is_cut_again, leave_to_isolate};
@@ -255,8 +255,9 @@ fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
     let Some(cut) = again.filter(|_| guard(Bug::OldCutIsProof, true)) else { return Ok(true) };
     let read = run.record.last_in_phase(cut, Action::Status);
     if let Some(read) = read.filter(|read| !read.is_held_back()) {
-        // However long a slow device took: it is as it said a moment ago.
-        let just_now = read.ended_at.is_some_and(|at| at.is_within(CUT_READ_AGE_MAX, run.now));
+        // However long a slow device took: it is as it said a moment ago. Once it was read again for this proof, a slow API
+        // server does not have it read for ever: the release reads it again.
+        let just_now = read.ended_at.is_some_and(|at| at.is_within(PROOF_READ_AGE_MAX, run.now));
         if read.state().is_none() || just_now {
             return Ok(read.state() == Some(PlugState::Off));
         }

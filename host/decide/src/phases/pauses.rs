@@ -15,11 +15,13 @@ use crate::{
     PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, View, WORD_LOOK_EVERY,
 };
 
-use super::contradiction::fell_silent;
+use super::contradiction::{fell_silent, is_outlet};
 use super::recovering::{end, has_dark_feed, has_let_go};
 use super::remedying::ended_late;
-use super::verifying::any_labelled;
 use super::waiting::of_a_part;
+
+/// How often an outlet is tried that cannot be switched on, although its node is well: each try that fails is told.
+const DARK_OUTLET_TRIED_EVERY: Span = Span::minutes(10);
 
 /// Waits before the next try.
 pub(crate) fn backoff(run: &mut Run<'_>) -> Flow {
@@ -326,9 +328,12 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
     }
-    if guard(Bug::DarkOutletForgotten, parked && is_well_without_its_outlet(run)) {
-        let is_probed = run.record.park_reason() == Some(&ParkReason::DeviceUnreachable);
-        return (!is_probed && at_leisure(run)).then(|| go_back(run, Goal::BringBack));
+    if guard(Bug::DarkOutletForgotten, parked && has_dark_outlet(run)) {
+        return may_try_dark_outlet(run).then(|| {
+            let flow = go_back(run, Goal::BringBack);
+            run.record.retries = run.policy.retries;
+            flow
+        });
     }
     if guard(Bug::DarkFeedForgotten, !parked && has_dark_feed(run)) {
         return waits_for_an_off(run).then(|| go_back(run, Goal::BringBack));
@@ -345,13 +350,22 @@ fn anothers_off(run: &Run<'_>) -> Option<ParkReason> {
     cut::refuted(run).filter(|_| guard(Bug::WrongPlugHidden, is_off)).cloned()
 }
 
-/// P8: whether what is to be the machine's only outlet may be off because of us, although the machine is well: another one
-/// may hang on it. After an abort it is left to people.
-fn is_well_without_its_outlet(run: &Run<'_>) -> bool {
+/// P8: whether we may have left off the outlet that is configured as the machine's only feed. If the node is well, it may feed
+/// another machine. After an abort, people decide.
+fn has_dark_outlet(run: &Run<'_>) -> bool {
     let is_stopped = run.record.park_reason() == Some(&ParkReason::Aborted);
-    let is_outlet =
-        |plug: &MethodIndex| !run.plan.is_part(*plug) && any_labelled(run.plan, &[*plug]);
-    !is_stopped && run.record.powered_off_by_us(run.plan, run.now).iter().any(is_outlet)
+    let is_only = |plug: &MethodIndex| {
+        !run.plan.is_part(*plug) && run.plan.method(*plug).is_some_and(is_outlet)
+    };
+    !is_stopped && run.record.powered_off_by_us(run.plan, run.now).iter().any(is_only)
+}
+
+/// Whether the outlet is tried once more now. A run that is parked on its way back because a device was silent probes that device
+/// itself.
+fn may_try_dark_outlet(run: &mut Run<'_>) -> bool {
+    let is_silent = run.record.park_reason() == Some(&ParkReason::DeviceUnreachable);
+    let is_probed = is_silent && is_on_the_way_back(run);
+    !is_probed && is_due(run, DARK_OUTLET_TRIED_EVERY)
 }
 
 /// Whether it is parked for offs that nobody saw land, and none can any more: a node that is well then is as it was, and
@@ -386,7 +400,12 @@ fn is_about_power(run: &Run<'_>) -> bool {
 
 /// Whether what may have been tried a moment ago is tried again now: that is done at leisure.
 fn at_leisure(run: &mut Run<'_>) -> bool {
-    let next = run.record.entered_at.after(PARKED_LOOK_EVERY);
+    is_due(run, PARKED_LOOK_EVERY)
+}
+
+/// Whether it has been parked for so long that it tries again.
+fn is_due(run: &mut Run<'_>, every: Span) -> bool {
+    let next = run.record.entered_at.after(every);
     if run.now < next {
         run.look_at(next);
         return false;

@@ -127,15 +127,19 @@ impl Record {
 
     /// Whether a verifying read is due: it was asked off and not on since, or it was found off.
     pub(crate) fn is_to_verify(&self, plan: &Plan, method: MethodIndex) -> bool {
-        let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
-        let is_off = off && !self.is_switched_on(plan, method);
-        !self.failed.contains(&method) && (is_off || self.is_found_off(plan, method))
+        let is_off = self.was_left_off(plan, method) || self.is_found_off(plan, method);
+        !self.failed.contains(&method) && is_off
     }
 
     /// Given up on after our off of it, and not switched on since.
     pub(crate) fn was_given_up_off(&self, plan: &Plan, method: MethodIndex) -> bool {
+        self.failed.contains(&method) && self.was_left_off(plan, method)
+    }
+
+    /// Our last effect on it was an off, and it was not switched on since.
+    fn was_left_off(&self, plan: &Plan, method: MethodIndex) -> bool {
         let off = self.last_effect(method).is_some_and(|effect| effect.action == Action::Off);
-        self.failed.contains(&method) && off && !self.is_switched_on(plan, method)
+        off && !self.is_switched_on(plan, method)
     }
 
     /// Off by the last read, with nothing done to it since.

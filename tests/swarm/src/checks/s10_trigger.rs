@@ -1,8 +1,8 @@
 //! S10: no node is switched off
 //!
-//! - that is well again: what decides over an off is read again right before it. One whose pods we released
-//!   behind a cut, or that went by any hand while we did, or since somebody undid the cut, is switched off: they run
-//!   elsewhere, so that boot has to end;
+//! - that is well again: what decides over an off is read again right before it. One is switched off all
+//!   the same if its pods were released behind a cut, or were removed by anyone during that release or after somebody undid
+//!   the cut: they run elsewhere, so that boot has to end;
 //! - while somebody has paused, or wants that very node left alone;
 //! - after somebody aborted its incident, until somebody says `retry`;
 //! - before somebody who is to be asked said yes;
@@ -47,8 +47,8 @@ pub(super) struct Trigger {
     aborted: BTreeMap<String, Time>,
     /// Nodes behind whose storage cut a release has begun: whatever goes from there by any hand counts as released.
     releasing: BTreeSet<String>,
-    /// The incident whose storage cut somebody undid, by node: what goes from there may run elsewhere, while this boot writes.
-    undone: BTreeMap<String, String>,
+    /// By node, the incident whose storage cut a person undid. Pods removed after that may run elsewhere while this boot writes.
+    undone_in: BTreeMap<String, String>,
     /// Nodes whose boot has to end: their pods were released behind a cut.
     to_end: BTreeSet<String>,
 }
@@ -69,7 +69,7 @@ impl Trigger {
             excluded: setting.guards.excluded.iter().map(|node| (node.clone(), None)).collect(),
             aborted: BTreeMap::new(),
             releasing: BTreeSet::new(),
-            undone: BTreeMap::new(),
+            undone_in: BTreeMap::new(),
             to_end: BTreeSet::new(),
         }
     }
@@ -120,10 +120,10 @@ impl Trigger {
             && let Some(incident) = scene.incident.get(node)
             && scene.is_let_back_by_people(at)
         {
-            self.undone.insert(node.clone(), incident.clone());
+            self.undone_in.insert(node.clone(), incident.clone());
         }
         let is_undone = |node| {
-            let of = self.undone.get(node);
+            let of = self.undone_in.get(node);
             of.is_some() && of == scene.incident.get(node)
         };
         if let What::PodGone { node, .. } | What::DetachRequested { node, .. } = what {

@@ -159,7 +159,7 @@ impl Check for Release {
             let since = between(START, *since).as_secs();
             format!("{node} has had its storage back since {since} s, and nobody cut it again")
         };
-        // A kubelet that was heard since has ended what was released; what was bound there since is its own.
+        // A kubelet that was heard since has stopped the released pods. Pods bound after the storage came back may write.
         let may_write = |(node, since): &(&String, &Time)| {
             let is_older = |uid| scene.bound_at.get(uid).is_none_or(|at| at <= *since);
             let mut writing = scene.writing.iter().filter(|(_, nodes)| nodes.contains(node));

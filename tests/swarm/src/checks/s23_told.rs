@@ -99,7 +99,7 @@ impl Told {
         {
             self.given_back.insert(node.clone());
         }
-        // A person may do what a device only says that it did.
+        // Any cause counts: a device may only claim an off that a person then makes.
         if let What::PlugChanged { node, power: Power::Off, .. } = what {
             if self.on_again.remove(node) {
                 self.cut_at.remove(node);

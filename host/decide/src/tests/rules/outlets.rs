@@ -138,7 +138,7 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     }
 }
 
-/// Both outlets go off, and the PDU of one is not understood any more: nothing waits for the BMC that hangs on them. A person is told.
+/// Both outlets go off, then one PDU answers only with protocol errors. The BMC that they feed is not waited for; the run parks.
 #[test]
 fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
     let mut plan = bmc_and_outlet();
@@ -360,8 +360,8 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
     }
 }
 
-/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark. It is
-/// told of until it is on, or until somebody says that it may stay off.
+/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark. The run
+/// stays parked until the outlet is on, or until a person says that it may stay off.
 #[test]
 fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
     let mut plan = bmc_plan();
@@ -389,7 +389,7 @@ fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
     }
 }
 
-/// Its outlet could not be switched on, or the incident was left alone, and somebody boots the machine.
+/// The device refuses to switch the outlet on, and somebody boots the machine. The run retries until the outlet is on.
 #[test]
 fn p8_an_outlet_that_is_off_is_tried_until_it_is_on_though_the_machine_is_well() {
     let mut plan = bmc_plan();

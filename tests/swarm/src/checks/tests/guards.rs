@@ -48,7 +48,7 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     // So where a release had begun and others took them.
     assert!(is_broken(vec![(4, detach_by(PEOPLE))]));
     assert!(!is_broken(vec![(3, proven_by("storage-fenced")), (4, detach_by(PEOPLE))]));
-    // And where somebody undid the cut before.
+    // So does one where a person undid the cut before the pods went.
     let undone = |by: &str| {
         let edited = What::Edited { object: "NetworkFence f".into(), by: by.into() };
         let back = What::StorageBack { node: "n".into() };

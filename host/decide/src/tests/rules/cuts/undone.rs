@@ -78,9 +78,8 @@ fn a16_a_cut_that_is_undone_before_the_release_ends_no_boot() {
     assert_eq!((story.released(), story.record.first_released_at), (false, None));
 }
 
-/// A BMC does not answer for a while, and meanwhile somebody gives the storage back: what was read before is no proof.
-#[test]
-fn a16_a_cut_is_read_again_before_it_proves() {
+/// A BMC does not answer for a while, and the cut was read before that.
+fn read_a_while_ago() -> Story {
     let mut story = story_of(cutting_plan(storage()));
     story.device = Box::new(|operation, plugs| match operation.method {
         0 => silent(operation, plugs),
@@ -91,6 +90,25 @@ fn a16_a_cut_is_read_again_before_it_proves() {
     story.until(Phase::AwaitingDevice);
     story.now = story.now.after(CUT_READ_AGE_MAX.times(3));
     story.node(|node| node.lease_seen_at = None);
+    story
+}
+
+/// Each look takes longer than a read of a cut is young: it is read once more, and then it proves.
+#[test]
+fn a16_a_slow_api_server_does_not_have_a_cut_read_for_ever() {
+    let mut story = read_a_while_ago();
+    let reads = story.count(Action::Status);
+    while story.record.proof.is_none() {
+        story.now = story.now.after(CUT_READ_AGE_MAX).after(Span::seconds(1));
+        story.go();
+        assert!(story.count(Action::Status) < reads + 4, "read again and again");
+    }
+}
+
+/// Meanwhile somebody gives the storage back: the read from before is no proof.
+#[test]
+fn a16_a_cut_is_read_again_before_it_proves() {
+    let mut story = read_a_while_ago();
     let read = story.record.last_ended(1, Action::Status).map(|one| one.id);
     story.plugs[1] = PlugState::On;
     story.until_now(Span::seconds(1));

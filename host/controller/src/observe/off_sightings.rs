@@ -1,5 +1,5 @@
-//! When this process saw the offs that records of incidents tell of, by its own clock. Another process may have written them,
-//! by its own clock; the API server's, which each followed first, may have been set in between.
+//! When this process first saw each off that an incident's record tells of. The record's own times may be another process's, by
+//! a clock that was set since.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ const KEPT_FOR: Span = Span::minutes(24 * 60);
 
 /// The offs of all incidents that go on, by NodeFence.
 #[derive(Debug, Default)]
-pub struct OffsTold {
-    by_nodefence: RefCell<BTreeMap<String, OfIncident>>,
+pub struct OffSightings {
+    by_nodefence: RefCell<BTreeMap<String, Sightings>>,
 }
 
 /// When the record of one incident was seen to tell of its offs.
 #[derive(Debug, Default, Clone)]
-pub struct OfIncident {
+pub struct Sightings {
     changed_at: Time,
     offs: BTreeMap<u32, Off>,
     baseline: Option<(Moment, Time)>,
@@ -33,7 +33,7 @@ struct Off {
     ended: Option<Time>,
 }
 
-impl OffsTold {
+impl OffSightings {
     /// A NodeFence was seen.
     pub fn note(&self, nodefence: &NodeFence, now: Time) {
         let name = nodefence.name_any();
@@ -52,13 +52,13 @@ impl OffsTold {
     }
 
     /// What is known of an incident; nothing before its record was seen.
-    pub fn of(&self, nodefence: &str) -> OfIncident {
+    pub fn of(&self, nodefence: &str) -> Sightings {
         self.by_nodefence.borrow().get(nodefence).cloned().unwrap_or_default()
     }
 }
 
-impl OfIncident {
-    /// What was seen earlier was not first seen now.
+impl Sightings {
+    /// Keeps the first sighting of what was seen before.
     fn after(&self, operations: &[Operation], baseline: Option<Moment>, now: Time) -> Self {
         let is_off = |one: &&Operation| matches!(one.action, Action::Off | Action::Reset);
         let offs = operations.iter().filter(is_off).map(|one| {
@@ -71,18 +71,18 @@ impl OfIncident {
         Self { changed_at: now, offs: offs.collect(), baseline }
     }
 
-    /// When an off was intended, at the latest.
-    pub fn intended_by(&self, off: OpId) -> Option<Time> {
+    /// When its intent was first seen: the off was intended no later.
+    pub fn intent_seen_at(&self, off: OpId) -> Option<Time> {
         self.offs.get(&off.0).map(|off| off.intended)
     }
 
-    /// When all that the record tells of an off had been seen.
-    pub fn last_told_at(&self, off: OpId) -> Option<Time> {
+    /// When its end was first seen, or else its intent.
+    pub fn last_seen_at(&self, off: OpId) -> Option<Time> {
         self.offs.get(&off.0).map(|off| off.ended.unwrap_or(off.intended))
     }
 
-    /// When it was seen which baseline the proof is held against.
-    pub fn baseline_told_at(&self) -> Option<Time> {
+    /// When the present baseline was first seen.
+    pub fn baseline_seen_at(&self) -> Option<Time> {
         self.baseline.map(|(_, at)| at)
     }
 }
@@ -107,19 +107,19 @@ mod tests {
         };
         let baseline = |second: u64| Some(Moment::from_ms(second * 1_000));
         let begun = [operation(1, "status", true), operation(2, "off", false)];
-        let intended = OfIncident::default().after(&begun, None, Time(5_000));
-        assert_eq!(intended.intended_by(OpId(1)), None, "a read");
-        assert_eq!(intended.intended_by(OpId(2)), Some(Time(5_000)));
-        assert_eq!(intended.last_told_at(OpId(2)), Some(Time(5_000)));
+        let intended = Sightings::default().after(&begun, None, Time(5_000));
+        assert_eq!(intended.intent_seen_at(OpId(1)), None, "a read");
+        assert_eq!(intended.intent_seen_at(OpId(2)), Some(Time(5_000)));
+        assert_eq!(intended.last_seen_at(OpId(2)), Some(Time(5_000)));
         let done = [operation(2, "off", true)];
         let ended = intended.after(&done, baseline(1), Time(6_000));
         let later = ended.after(&done, baseline(1), Time(7_000));
         for told in [&ended, &later] {
-            assert_eq!(told.intended_by(OpId(2)), Some(Time(5_000)));
-            assert_eq!(told.last_told_at(OpId(2)), Some(Time(6_000)));
-            assert_eq!(told.baseline_told_at(), Some(Time(6_000)));
+            assert_eq!(told.intent_seen_at(OpId(2)), Some(Time(5_000)));
+            assert_eq!(told.last_seen_at(OpId(2)), Some(Time(6_000)));
+            assert_eq!(told.baseline_seen_at(), Some(Time(6_000)));
         }
         let anew = later.after(&done, baseline(2), Time(8_000));
-        assert_eq!(anew.baseline_told_at(), Some(Time(8_000)), "another baseline");
+        assert_eq!(anew.baseline_seen_at(), Some(Time(8_000)), "another baseline");
     }
 }
