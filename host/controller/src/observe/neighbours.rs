@@ -340,7 +340,7 @@ impl Cut {
     /// Whether a node that was not heard had its time, with somebody to tell of it.
     fn is_judged(&self, lease: &LeaseSeen, now: Time, heard: Time) -> bool {
         let since = self.last.max(lease.observed);
-        let silent_after = SILENT_AFTER.max(overdue(lease).times(2));
+        let silent_after = SILENT_AFTER.max(Span::seconds(lease.duration_s));
         now >= since.after(silent_after) && now < heard.after(TOLD_WITHIN)
     }
 }
@@ -352,9 +352,10 @@ fn is_unheard(lease: &LeaseSeen, signs: &api::Signs) -> bool {
     known.zip(renewed).is_some_and(|(known, renewed)| known == time_of(&renewed))
 }
 
-/// After so long without a renewal a kubelet is silent: two intervals, 20 s for a Lease of 40 s. One renewal alone may be late.
+/// After so long without a renewal a kubelet is silent: one and a half intervals, 15 s for a Lease of 40 s. A renewal may be some
+/// seconds late.
 fn overdue(lease: &LeaseSeen) -> Span {
-    Span(lease.duration_s.saturating_mul(1_000) / 2)
+    Span(lease.duration_s.saturating_mul(1_000) * 3 / 8)
 }
 
 #[cfg(test)]
@@ -444,8 +445,8 @@ mod tests {
         let cases = [
             ("heard since", well, 8, true),
             ("renewed before the off ended, or on its way then", well, 6, false),
-            ("renewed just before, or once too late", well, -19, false),
-            ("silent before", well, -21, true),
+            ("renewed just before, or late", well, -14, false),
+            ("silent before", well, -16, true),
             ("said to be down before", unknown(-1), -9, true),
             ("said to be down since", unknown(1), -9, false),
             ("said to be down before, and heard since", unknown(-30), -9, false),
@@ -471,7 +472,7 @@ mod tests {
     fn a_neighbour_that_fell_silent_in_an_earlier_pass_was_not_silent_before() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let cut = Cut { earlier: vec![(at(-100), at(-60))], ..cut() };
-        for (heard, expected) in [(-121, true), (-119, false), (-56, false), (-54, true)] {
+        for (heard, expected) in [(-116, true), (-114, false), (-56, false), (-54, true)] {
             let unknown = Ready { unknown_since: Some(at(heard + 40)), ..Ready::default() };
             for ready in [Ready::default(), unknown] {
                 let is_settled = cut.is_settled(ready, &renewed_at(at(heard)), Time(0), at(60));
@@ -496,7 +497,7 @@ mod tests {
             ("silent and back, and nobody told its boot yet", -3, 50, -900, -4, awaited),
             ("silent and back in another boot", -3, 50, 51, 51, booted),
             ("booted within two renewals", -3, 15, 15, 15, booted),
-            ("silent before the off, and booted then", -21, 50, 51, 51, heard),
+            ("silent before the off, and booted then", -16, 50, 51, 51, heard),
             ("heard since the off, and booted then", 8, 50, 51, 51, heard),
         ];
         for (case, silent, heard, booted, reported, expected) in cases {
