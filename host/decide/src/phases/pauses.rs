@@ -302,6 +302,16 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     if parked && stays_cut(run, view) {
         return None;
     }
+    let may_end = parked && (run.is_new_boot(&node.signs) || !run.committed());
+    let is_dark = may_end && anothers_off(run).is_none() && has_dark_outlet(run);
+    if guard(Bug::DarkOutletForgotten, is_dark) {
+        return may_try_dark_outlet(run).then(|| {
+            run.record.attempt = run.record.attempt.saturating_add(1);
+            let flow = go_back(run, Goal::BringBack);
+            run.record.retries = run.policy.retries;
+            flow
+        });
+    }
     let may_be_hasty = parked && has_failed_to_give_back(run);
     if guard(Bug::ParkedTriesAtOnce, may_be_hasty) && !at_leisure(run) {
         return None;
@@ -327,13 +337,6 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     if !parked && !run.committed() {
         run.rule(Rule::A1);
         return Some(go_back(run, Goal::Close(FinalReason::Recovered)));
-    }
-    if guard(Bug::DarkOutletForgotten, parked && has_dark_outlet(run)) {
-        return may_try_dark_outlet(run).then(|| {
-            let flow = go_back(run, Goal::BringBack);
-            run.record.retries = run.policy.retries;
-            flow
-        });
     }
     if guard(Bug::DarkFeedForgotten, !parked && has_dark_feed(run)) {
         return waits_for_an_off(run).then(|| go_back(run, Goal::BringBack));
@@ -400,7 +403,12 @@ fn is_about_power(run: &Run<'_>) -> bool {
 
 /// Whether what may have been tried a moment ago is tried again now: that is done at leisure.
 fn at_leisure(run: &mut Run<'_>) -> bool {
-    is_due(run, PARKED_LOOK_EVERY)
+    if !is_due(run, PARKED_LOOK_EVERY) {
+        return false;
+    }
+    run.record.retries = 0;
+    run.record.attempt = run.record.attempt.saturating_add(1);
+    true
 }
 
 /// Whether it has been parked for so long that it tries again.
@@ -408,11 +416,8 @@ fn is_due(run: &mut Run<'_>, every: Span) -> bool {
     let next = run.record.entered_at.after(every);
     if run.now < next {
         run.look_at(next);
-        return false;
     }
-    run.record.retries = 0;
-    run.record.attempt = run.record.attempt.saturating_add(1);
-    true
+    run.now >= next
 }
 
 /// Whether it waits for a device that is to give back what it took from a machine whose Node is gone.
