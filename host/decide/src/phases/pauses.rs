@@ -11,8 +11,9 @@ use crate::retry::{give_way, go_back, node_gone, park, pause};
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
 use crate::{
-    Action, Crossing, Effect, End, FinalReason, Goal, HAND_OVER_AGAIN, MethodIndex, Notice,
-    PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, View, WORD_LOOK_EVERY,
+    Action, Crossing, Effect, End, FinalReason, Goal, HAND_OVER_AGAIN, MethodIndex, NodeView,
+    Notice, PARKED_LOOK_EVERY, PROBE_EVERY, ParkReason, Phase, Remedy, Rule, Span, View,
+    WORD_LOOK_EVERY,
 };
 
 use super::contradiction::{fell_silent, is_outlet};
@@ -278,7 +279,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
             return None;
         }
         if is_left && may_give_back {
-            return at_leisure(run).then(|| node_gone(run));
+            return is_due(run, PARKED_LOOK_EVERY).then(|| {
+                begin_try(run);
+                node_gone(run)
+            });
         }
         if guard(Bug::TurnsBackForEver, is_on_the_way_back_of_a_gone_node(run)) {
             // Its device is probed, whoever else reaches it is asked, and a person is told in the end.
@@ -306,16 +310,26 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     let is_dark = may_end && anothers_off(run).is_none() && has_dark_outlet(run);
     if guard(Bug::DarkOutletForgotten, is_dark) {
         return may_try_dark_outlet(run).then(|| {
-            run.record.attempt = run.record.attempt.saturating_add(1);
+            begin_try(run);
             let flow = go_back(run, Goal::BringBack);
+            // One call, and no more of them before the next pause.
             run.record.retries = run.policy.retries;
             flow
         });
     }
-    let may_be_hasty = parked && has_failed_to_give_back(run);
-    if guard(Bug::ParkedTriesAtOnce, may_be_hasty) && !at_leisure(run) {
+    let may_be_hasty = guard(Bug::ParkedTriesAtOnce, parked && has_failed_to_give_back(run));
+    if may_be_hasty && !is_due(run, PARKED_LOOK_EVERY) {
         return None;
     }
+    let flow = well(run, view, node, parked)?;
+    if may_be_hasty {
+        begin_try(run);
+    }
+    Some(flow)
+}
+
+/// What comes of a pause once its node is well, if anything does.
+fn well(run: &mut Run<'_>, view: &View, node: &NodeView, parked: bool) -> Option<Flow> {
     if guard(Bug::ProbedAtOnce, waits_to_give_back(run)) {
         // Its device is probed, and a person is told in the end.
         return None;
@@ -323,7 +337,10 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     if let Some(reason) = anothers_off(run) {
         // Only a run that is parked for it tries, once a minute. One that awaits a device probes it.
         let may_try = parked && run.record.park_reason() == Some(&reason);
-        return (may_try && at_leisure(run)).then(|| go_back(run, Goal::Park(reason)));
+        return (may_try && is_due(run, PARKED_LOOK_EVERY)).then(|| {
+            begin_try(run);
+            go_back(run, Goal::Park(reason))
+        });
     }
     if run.committed() && !run.is_new_boot(&node.signs) {
         let waits = waits_for_an_off(run) && !is_sown(Bug::OffAwaitedOfAWellNode);
@@ -401,17 +418,14 @@ fn is_about_power(run: &Run<'_>) -> bool {
     )
 }
 
-/// Whether what may have been tried a moment ago is tried again now: that is done at leisure.
-fn at_leisure(run: &mut Run<'_>) -> bool {
-    if !is_due(run, PARKED_LOOK_EVERY) {
-        return false;
-    }
+/// Tries again what was tried before. Called only where something is tried: each change of a record is written, and looked at
+/// anew.
+fn begin_try(run: &mut Run<'_>) {
     run.record.retries = 0;
     run.record.attempt = run.record.attempt.saturating_add(1);
-    true
 }
 
-/// Whether it has been parked for so long that it tries again.
+/// Whether it has been parked for so long that it tries again: that is done at leisure.
 fn is_due(run: &mut Run<'_>, every: Span) -> bool {
     let next = run.record.entered_at.after(every);
     if run.now < next {

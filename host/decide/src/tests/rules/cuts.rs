@@ -347,6 +347,26 @@ fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure
     assert_eq!(story.plugs[1], PlugState::On);
 }
 
+/// The same where the boot that was told to go off is well, and is left to a person: a look that tries nothing counts no try, as
+/// each change of the record is written, and looked at anew.
+#[test]
+fn a2_a_parked_run_that_tries_nothing_changes_nothing() {
+    let mut story = Story::new(refuted::outlet_and_storage(), refuted::proven_by_power());
+    story.until(Phase::VerifyingOff);
+    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        (1, Action::On) => failed(FailureKind::Device),
+        _ => honest(operation, plugs),
+    });
+    story.wakes();
+    story.until(Phase::Parked);
+    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
+    story.live(BOOT, 20);
+    let tries = |story: &Story| (story.record.attempt, story.count(Action::On));
+    let before = tries(&story);
+    story.until_now(Span::minutes(5));
+    assert_eq!((story.record.phase, tries(&story)), (Phase::Parked, before));
+}
+
 /// The same where its device cannot be reached, or its Secret not be read: it is probed, and a person is told.
 #[test]
 fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is_well() {
