@@ -209,6 +209,8 @@ struct Cut {
     first: Time,
     /// When the last off ended, at the latest.
     last: Time,
+    /// When all of them had gone off: a PDU that is read hours later does not make its outlets go off later.
+    landed: Time,
     /// From when to when earlier passes had them off.
     earlier: Vec<(Time, Time)>,
 }
@@ -224,10 +226,11 @@ impl Cut {
             .map(|off| seen.intent_seen_at(off.id).unwrap_or(off.intended_at).min(off.intended_at));
         let ended =
             offs().map(|off| seen.last_seen_at(off.id).unwrap_or_default().max(ended_at(off)));
-        // A PDU that is silent for hours does not make its outlets go off later.
-        let landed = offs().map(|off| off.lands_until(plan)).max()?.after(LANDS_LATE_BY);
-        let last = ended.max()?.max(read_off_at(record, seen).min(landed));
-        Some(Self { first: began.min()?, last, earlier: earlier_offs(plan, record) })
+        let ended = ended.max()?;
+        let lands = offs().map(|off| off.lands_until(plan)).max()?.after(LANDS_LATE_BY);
+        let last = ended.max(read_off_at(record, seen));
+        let landed = last.min(ended.max(lands));
+        Some(Self { first: began.min()?, last, landed, earlier: earlier_offs(plan, record) })
     }
 
     /// Whether a node is cleared: heard since the last off in the same boot, or silent before the first. A Lease that a
@@ -273,7 +276,7 @@ impl Cut {
 
     /// Whether the plugs may have caused a silence that began after this renewal.
     fn may_have_caused(&self, lease: &LeaseSeen, renewed: Time) -> bool {
-        !self.fell_silent_before(lease, renewed) && renewed <= self.last.after(ON_ITS_WAY)
+        !self.fell_silent_before(lease, renewed) && renewed <= self.landed.after(ON_ITS_WAY)
     }
 
     /// Whether a node booted after the first off, and the plugs may have caused that.
@@ -370,7 +373,8 @@ mod tests {
     const CUT: Time = Time(1_000_000_000_000);
 
     fn cut() -> Cut {
-        Cut { first: CUT, last: CUT.after(Span::seconds(2)), earlier: Vec::new() }
+        let last = CUT.after(Span::seconds(2));
+        Cut { first: CUT, last, landed: last, earlier: Vec::new() }
     }
 
     fn lease(renewed: Time) -> LeaseSeen {
@@ -491,6 +495,14 @@ mod tests {
             let is_settled = cut().is_settled(ready, &lease, at(booted), at(heard + 5));
             (is_settled, cut().has_booted(&lease, at(booted)))
         };
+        // Its PDU was read an hour later: who booted meanwhile, after the offs had landed, did not hang on it.
+        let read_late = Cut { last: at(3_600), ..cut() };
+        let rebooted = lease(at(1_200)).after(&renewed_at(at(1_000)));
+        assert!(!read_late.has_booted(&rebooted, at(1_201)));
+        let victim = lease(at(1_200)).after(&renewed_at(at(-3)));
+        assert!(read_late.has_booted(&victim, at(1_201)));
+        let heard_before = read_late.is_settled(Ready::default(), &rebooted, Time(0), at(3_601));
+        assert!(!heard_before, "a slow outlet may have gone off since");
         let (heard, booted, awaited) = ((true, false), (false, true), (false, false));
         let cases = [
             ("silent and back, the same boot", -3, 50, -900, 51, heard),
