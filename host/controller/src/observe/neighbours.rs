@@ -279,9 +279,12 @@ impl Cut {
         !self.fell_silent_before(lease, renewed) && renewed <= self.landed.after(ON_ITS_WAY)
     }
 
-    /// Whether a node booted after the first off, and the plugs may have caused that.
+    /// Whether a node booted after the first off, and the plugs may have caused that. It may have booted before and told its
+    /// boot ID only now.
     fn has_booted(&self, lease: &LeaseSeen, booted_at: Time) -> bool {
-        let silence = self.ended_silence(lease);
+        let is_told_late = |ended: Time| booted_at <= ended.after(BOOT_TOLD_WITHIN);
+        let silence =
+            lease.silence.filter(|(_, ended)| *ended > self.first || is_told_late(*ended));
         let may_be_it = silence.is_none_or(|(before, _)| self.may_have_caused(lease, before));
         guard(Bug::NeighbourBootsIgnored, booted_at > self.first && may_be_it)
     }
@@ -503,6 +506,13 @@ mod tests {
         assert!(read_late.has_booted(&victim, at(1_201)));
         let heard_before = read_late.is_settled(Ready::default(), &rebooted, Time(0), at(3_601));
         assert!(!heard_before, "a slow outlet may have gone off since");
+        let back = lease(at(-60)).after(&renewed_at(at(-300)));
+        let back =
+            (-5..2).map(|tens| lease(at(tens * 10))).fold(back, |before, one| one.after(&before));
+        assert!(
+            cut().has_booted(&back, at(10)),
+            "it had told its boot long before, and booted again"
+        );
         let (heard, booted, awaited) = ((true, false), (false, true), (false, false));
         let cases = [
             ("silent and back, the same boot", -3, 50, -900, 51, heard),
@@ -511,6 +521,7 @@ mod tests {
             ("booted within two renewals", -3, 15, 15, 15, booted),
             ("silent before the off, and booted then", -16, 50, 51, 51, heard),
             ("heard since the off, and booted then", 8, 50, 51, 51, heard),
+            ("back before the off, and told its boot since", -300, -8, 3, 3, awaited),
         ];
         for (case, silent, heard, booted, reported, expected) in cases {
             assert_eq!(told(silent, heard, booted, reported), expected, "{case}");

@@ -264,6 +264,10 @@ impl ApiServer {
             let name = format!("{prefix}{:05x}", self.uids.below(1 << 20));
             object::set(object::part(&mut object, "metadata"), "name", json!(name));
         }
+        // Its CRD requires them (kubernetes-csi-addons, v1alpha1).
+        if kind == Kind::NetworkFence && object.pointer("/spec/cidrs").is_none() {
+            return Err(ApiError::Invalid("NetworkFence: spec.cidrs is required".to_owned()));
+        }
         if kind.is_namespaced() == object::namespace(&object).is_empty() {
             let what = if kind.is_namespaced() { "required" } else { "not allowed" };
             return Err(ApiError::BadRequest(format!("{}: namespace is {what}", kind.plural())));

@@ -49,6 +49,8 @@ fn create_wants_a_name_and_the_right_scope() {
     let mut api = server();
     let mut client = api.client("test");
     assert_eq!(code(client.create(Kind::Node, json!({}))), (422, "Invalid"));
+    let unfenced = json!({ "metadata": { "name": "f" }, "spec": { "fenceState": "Unfenced" } });
+    assert_eq!(code(client.create(Kind::NetworkFence, unfenced)), (422, "Invalid"));
     let rows = [
         (Kind::Pod, json!({ "metadata": { "name": "a" } })),
         (Kind::Node, json!({ "metadata": { "name": "a", "namespace": "b" } })),

@@ -1,7 +1,7 @@
 //! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
-//! when it is over, or waits. An incident that took the place of another one of its node is the same.
+//! when it is over, or waits, or stopped for a person, whatever it did since. An incident that took the place of another one of its node is the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use node_remedy_world::facts::What;
@@ -31,6 +31,8 @@ pub(super) struct OpenBreaker {
     trial: Option<String>,
     /// When an incident of each node was superseded.
     ended: BTreeMap<String, Time>,
+    /// Incidents that stopped for a person, and nobody began anew.
+    parked: BTreeSet<String>,
 }
 
 impl OpenBreaker {
@@ -46,6 +48,7 @@ impl OpenBreaker {
             begun: Vec::new(),
             trial: None,
             ended: BTreeMap::new(),
+            parked: BTreeSet::new(),
         }
     }
 
@@ -59,7 +62,13 @@ impl OpenBreaker {
 impl Check for OpenBreaker {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         let Breaker { incidents_max, cool_down } = self.breaker?;
-        let What::FenceState { fence, node, reason, .. } = what else { return None };
+        if let What::ParkedRecorded { fence, .. } = what {
+            self.parked.insert(fence.clone());
+        }
+        let What::FenceState { fence, node, state, reason, .. } = what else { return None };
+        if state == "New" {
+            self.parked.remove(fence);
+        }
         if reason == SUPERSEDED {
             self.ended.insert(node.clone(), at);
         }
@@ -84,7 +93,8 @@ impl Check for OpenBreaker {
         self.trial = Some(fence.clone());
         let goes_on = |state: &String| state != "Final" && state != "Error";
         let others = scene.states.iter().filter(|(_, state)| goes_on(state));
-        let other = others.map(|(other, _)| other).find(|other| !scene.awaited.contains(*other))?;
+        let waits = |other: &String| scene.awaited.contains(other) || self.parked.contains(other);
+        let other = others.map(|(other, _)| other).find(|other| !waits(other))?;
         Some(format!("{other} goes on"))
     }
 }

@@ -291,6 +291,12 @@ fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
     breaks([cut(), told(0)].concat(), &["S6"]);
     breaks([cut(), vec![(2, state("Final"))]].concat(), &["S6", "L4"]);
     breaks(vec![(1, power(Power::Off, ByHand))], &[]);
+    let (fence, node) = ("n-1".to_owned(), "n".to_owned());
+    let awaited = vec![(3, state("Running")), (4, What::DeviceAwaited { fence, node })];
+    breaks([cut(), awaited.clone()].concat(), &["S6"]);
+    let fed = [cut(), vec![(2, plug("pdu-a", Power::Off, Device))]].concat();
+    breaks(fed.clone(), &["S6"]);
+    breaks([fed, awaited].concat(), &[]);
 }
 
 #[test]
@@ -557,6 +563,14 @@ fn l1_l3_l4_l5_a_night_ends_well() {
     let twice =
         cut_then(cut_then(vec![]).split_off(1).into_iter().map(|(_, what)| (2, what)).collect());
     assert!(judged(twice, &Setting::default()).contains(&"L5"));
+    let offs = || (1..4).map(|at| (at, power(Power::Off, Command))).collect::<Story>();
+    let (fence, node, word, by) = ("m-1".into(), "m".into(), "retry".into(), PEOPLE.into());
+    let retry = What::WordSaid { fence, node, word, by };
+    let again = || [vec![(0, retry.clone())], offs()].concat();
+    let miswired = Setting { miswired: [3].into(), ..Setting::default() };
+    assert!(judged(offs(), &miswired).contains(&"L5"));
+    assert!(judged(again(), &Setting::default()).contains(&"L5"));
+    assert!(!judged(again(), &miswired).contains(&"L5"), "by the plug of another node");
 }
 
 #[test]

@@ -138,6 +138,14 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
     assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
     assert_eq!(night([over(), vec![is(106, "o", "New")]].concat()), [""; 0], "a clock set ahead");
+    let stopped = || {
+        let (fence, node, reason) = ("m-1".into(), "m".into(), "MethodFailed".into());
+        let parked = What::ParkedRecorded { fence, node, reason, left_off: 0 };
+        vec![is(30, "n", "Final"), (40, parked), is(40, "m", "Done")]
+    };
+    assert_eq!(night([stopped(), vec![is(140, "o", "New")]].concat()), [""; 0]);
+    let anew = vec![is(45, "m", "New"), is(140, "o", "New")];
+    assert_eq!(night([stopped(), anew].concat()), ["S18"]);
     let another = |at, fence: &str, state: &str, reason: &str| {
         let (fence, node, step) = (fence.to_owned(), "m".to_owned(), "Isolation".to_owned());
         let (state, reason) = (state.to_owned(), reason.to_owned());
