@@ -81,6 +81,10 @@ fn a_repair_before_the_fence_is_as_its_scenario_says() {
 #[test]
 fn a_drain_before_the_fence_is_as_its_scenario_says() {
     check("drain-first");
+    let outcome = story("drain-first").with.outcome;
+    let told = [vec![outcome.verdict], outcome.facts].concat().join("\n");
+    assert!(told.contains("web-0 back on "), "{told}");
+    assert!(!told.contains("after proof"), "it was drained before the proof: {told}");
 }
 
 #[test]

@@ -211,7 +211,7 @@ impl Night {
                 Machines::Bmcs => draft.rack.node(name, number),
                 Machines::Instances => (machines.fence(), String::new()),
             };
-            let boot = draft.rng.within(20_000, 90_000);
+            let boot = draft.rng.within(5_000, 90_000);
             let _ = writeln!(
                 text,
                 "- {{ name: {name}, bootTime: {boot}ms, labels: {{ node-remedy.io/fence: {way}, pool: {pool}{} }}{hangs_on}{} }}",

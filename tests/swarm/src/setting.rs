@@ -260,6 +260,7 @@ mod tests {
                 "bmc-refuses-one-read",
                 "bmc-silent-after-the-off",
                 "cut-undone-behind-an-outlet-of-another",
+                "neighbour-boots-after-an-old-silence",
                 "neighbour-boots-behind-stale-reads",
                 "neighbour-runs-again",
                 "outlet-of-a-neighbour-with-two-feeds",

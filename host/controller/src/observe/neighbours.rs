@@ -35,6 +35,8 @@ const TOLD_WITHIN: Span = Span::seconds(10);
 const ON_ITS_WAY: Span = Span::seconds(5);
 /// A node that renews its Lease again reports its boot ID in its Node object within this time.
 const BOOT_TOLD_WITHIN: Span = Span::seconds(30);
+/// No machine that was cut boots again and reports its boot within this time.
+const BOOT_TAKES: Span = Span::seconds(5);
 /// An outlet may go off so much later than its plugin says.
 const LANDS_LATE_BY: Span = Span::seconds(60);
 /// So many of their Leases are read live in one look; the others are waited for.
@@ -279,14 +281,22 @@ impl Cut {
         !self.fell_silent_before(lease, renewed) && renewed <= self.landed.after(ON_ITS_WAY)
     }
 
-    /// Whether a node booted after the first off, and the plugs may have caused that. It may have booted before and told its
-    /// boot ID only now.
+    /// Whether a node booted after the first off, and the plugs may have caused that.
     fn has_booted(&self, lease: &LeaseSeen, booted_at: Time) -> bool {
-        let is_told_late = |ended: Time| booted_at <= ended.after(BOOT_TOLD_WITHIN);
-        let silence =
-            lease.silence.filter(|(_, ended)| *ended > self.first || is_told_late(*ended));
-        let may_be_it = silence.is_none_or(|(before, _)| self.may_have_caused(lease, before));
-        guard(Bug::NeighbourBootsIgnored, booted_at > self.first && may_be_it)
+        let is_excused = lease.silence.is_some_and(|(before, ended)| {
+            !self.may_have_caused(lease, before) && self.is_boot_after(ended, booted_at)
+        });
+        guard(Bug::NeighbourBootsIgnored, booted_at > self.first && !is_excused)
+    }
+
+    /// Whether the boot that a node reported is the one that ended this silence. A node that came back before the plugs went
+    /// off may have reported its boot only since; if it did so soon, the plugs cannot have rebooted it in between.
+    fn is_boot_after(&self, silence_ended: Time, booted_at: Time) -> bool {
+        if silence_ended > self.landed.after(ON_ITS_WAY) {
+            return true;
+        }
+        let until = silence_ended.after(BOOT_TOLD_WITHIN).min(self.first.after(BOOT_TAKES));
+        booted_at <= until || is_sown(Bug::OldSilenceExcusesBoots)
     }
 
     /// Whether the Node object is newer than the node's silence, so that its boot ID can be trusted. A booting kubelet may
@@ -511,7 +521,7 @@ mod tests {
             (-5..2).map(|tens| lease(at(tens * 10))).fold(back, |before, one| one.after(&before));
         assert!(
             cut().has_booted(&back, at(10)),
-            "it had told its boot long before, and booted again"
+            "it was back a minute before the off, and booted again since"
         );
         let (heard, booted, awaited) = ((true, false), (false, true), (false, false));
         let cases = [
@@ -522,6 +532,7 @@ mod tests {
             ("silent before the off, and booted then", -16, 50, 51, 51, heard),
             ("heard since the off, and booted then", 8, 50, 51, 51, heard),
             ("back before the off, and told its boot since", -300, -8, 3, 3, awaited),
+            ("back before the off, and booted again since", -300, -8, 18, 18, booted),
         ];
         for (case, silent, heard, booted, reported, expected) in cases {
             assert_eq!(told(silent, heard, booted, reported), expected, "{case}");

@@ -91,8 +91,9 @@ impl Check for Cycles {
         let retries = self.retries.get(&incident).copied().unwrap_or_default();
         // A BMC that tells old news hides an off that has landed: the one asked for once more lands later.
         let max = self.max.saturating_mul(retries + 1) + usize::from(self.has_stale_bmc);
-        // It may be another one's plug that switched it off, once more at each of that one's retries.
-        let by_others = if self.is_miswired { 1 + self.retries.values().sum::<usize>() } else { 0 };
+        // Another node's plug may have switched it off, and again each time somebody retried that node's incident.
+        let others_retries = self.retries.values().sum::<usize>() - retries;
+        let by_others = if self.is_miswired { 1 + others_retries } else { 0 };
         let max = max + by_others;
         let offs = self.offs.entry(incident).or_default();
         *offs += 1;

@@ -1,5 +1,6 @@
 //! S18: once so many incidents have begun, none is begun for the cool-down, and then one: the next one only
-//! when it is over, or waits, or stopped for a person, whatever it did since. An incident that took the place of another one of its node is the same.
+//! when it is over, or waits, or is on its way back after it was parked. An incident that took the place of another one of
+//! its node is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub(super) struct OpenBreaker {
     trial: Option<String>,
     /// When an incident of each node was superseded.
     ended: BTreeMap<String, Time>,
-    /// Incidents that stopped for a person, and nobody began anew.
+    /// Incidents that were parked, and that did not go on with the fence since.
     parked: BTreeSet<String>,
 }
 
@@ -66,7 +67,7 @@ impl Check for OpenBreaker {
             self.parked.insert(fence.clone());
         }
         let What::FenceState { fence, node, state, reason, .. } = what else { return None };
-        if state == "New" {
+        if state == "New" || state == "Running" {
             self.parked.remove(fence);
         }
         if reason == SUPERSEDED {

@@ -3,6 +3,7 @@
 //! out-of-service taint. Of a BMC that tells old news nobody can know that it took an off: there only what
 //! was released counts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use node_remedy::simulate::CLIENT;
@@ -22,11 +23,13 @@ pub(super) struct Marks {
     has_stale_bmc: bool,
     /// When the last fact was.
     now: Option<Time>,
+    /// When each Node was last deleted.
+    deleted_at: BTreeMap<String, Time>,
 }
 
 impl Marks {
     pub(super) fn new(setting: &Setting) -> Self {
-        Self { has_stale_bmc: setting.has_stale_bmc, now: None }
+        Self { has_stale_bmc: setting.has_stale_bmc, now: None, deleted_at: BTreeMap::new() }
     }
 }
 
@@ -34,8 +37,15 @@ impl Check for Marks {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are about marks")]
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         self.now = Some(at);
+        if let What::NodeDeleted { node, .. } = what {
+            self.deleted_at.insert(node.clone(), at);
+        }
         if let Some(node) = released_by_us(what).filter(|node| !scene.is_quarantined(node)) {
-            return Some(format!("{node} is not in quarantine"));
+            // Its quarantine goes with a Node while a delete is under way.
+            let deleted_at = self.deleted_at.get(node).filter(|_| !scene.nodes.contains(node));
+            if deleted_at.is_none_or(|deleted_at| between(*deleted_at, at) > UNDER_WAY) {
+                return Some(format!("{node} is not in quarantine"));
+            }
         }
         match what {
             What::TaintRemoved { node, key, effect, by } if by == CLIENT => {

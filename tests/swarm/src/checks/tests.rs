@@ -296,7 +296,9 @@ fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
     breaks([cut(), awaited.clone()].concat(), &["S6"]);
     let fed = [cut(), vec![(2, plug("pdu-a", Power::Off, Device))]].concat();
     breaks(fed.clone(), &["S6"]);
-    breaks([fed, awaited].concat(), &[]);
+    breaks([fed.clone(), awaited.clone()].concat(), &[]);
+    let ours_too = vec![(2, plug("pdu-b", Power::Off, Command))];
+    breaks([fed, ours_too, awaited].concat(), &["S6", "S6"]);
 }
 
 #[test]
@@ -441,6 +443,15 @@ fn s9_marks_are_ours_and_stand_in_time() {
         .filter(|(_, what)| !matches!(what, What::TaintAdded { .. } | What::TaintRemoved { .. }))
         .collect();
     breaks(open, &["S9"]);
+    let deleted = |gone| {
+        let quarantined =
+            vec![(0, What::NodeCreated { node: "n".into() }), (1, tainted(QUARANTINE, CLIENT))];
+        let deleted = What::NodeDeleted { node: "n".into(), by: PEOPLE.into() };
+        let night = [quarantined, vec![(2, deleted), (gone, pod_gone())]].concat();
+        judged(night, &Setting::default()).contains(&"S9")
+    };
+    assert!(!deleted(3), "the delete was under way");
+    assert!(deleted(8));
     breaks(cut_then(vec![(7, untainted(QUARANTINE)), (7, tainted(QUARANTINE, CLIENT))]), &["S9"]);
     let theirs = "node.kubernetes.io/unreachable";
     breaks(cut_then(vec![(2, tainted(theirs, "other")), (3, untainted(theirs))]), &["S9"]);

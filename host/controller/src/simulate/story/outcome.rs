@@ -103,12 +103,12 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     facts
 }
 
-/// `db-0 back on node-b 0.4 s after proof`, for every pod that moved.
+/// `db-0 back on node-b 0.4 s after proof`, for every pod that moved; without the proof where it moved before any.
 fn back_again(played: &Played) -> Vec<String> {
-    let proven = played.collected.decided.iter().find_map(|decided| {
-        let proof = |(notice, _): &(Notice, String)| matches!(notice, Notice::Proven { .. });
-        decided.notices.iter().any(proof).then_some(decided.at)
-    });
+    let is_proof = |(notice, _): &(Notice, String)| matches!(notice, Notice::Proven { .. });
+    let decided = played.collected.decided.iter();
+    let proven = decided.filter(|decided| decided.notices.iter().any(is_proof));
+    let proven: Vec<_> = proven.map(|decided| decided.at).collect();
     let mut home: BTreeMap<&str, &str> = BTreeMap::new();
     let mut moved = Vec::new();
     for fact in &played.facts {
@@ -118,7 +118,8 @@ fn back_again(played: &Played) -> Vec<String> {
         }
         if home.insert(pod, node).is_some_and(|before| before != node) {
             let pod = pod.rsplit('/').next().unwrap_or(pod);
-            let after = proven.map_or(String::new(), |proven| {
+            let last_proof = proven.iter().filter(|proven| **proven <= fact.at).max();
+            let after = last_proof.map_or(String::new(), |proven| {
                 let ms = fact.at.0.saturating_sub(proven.0);
                 format!(" {}.{} s after proof", ms / 1_000, ms % 1_000 / 100)
             });

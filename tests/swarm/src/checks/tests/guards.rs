@@ -144,8 +144,10 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
         vec![is(30, "n", "Final"), (40, parked), is(40, "m", "Done")]
     };
     assert_eq!(night([stopped(), vec![is(140, "o", "New")]].concat()), [""; 0]);
-    let anew = vec![is(45, "m", "New"), is(140, "o", "New")];
-    assert_eq!(night([stopped(), anew].concat()), ["S18"]);
+    for state in ["New", "Running"] {
+        let goes_on = vec![is(45, "m", state), is(140, "o", "New")];
+        assert_eq!(night([stopped(), goes_on].concat()), ["S18"]);
+    }
     let another = |at, fence: &str, state: &str, reason: &str| {
         let (fence, node, step) = (fence.to_owned(), "m".to_owned(), "Isolation".to_owned());
         let (state, reason) = (state.to_owned(), reason.to_owned());
