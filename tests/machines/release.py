@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """release.py: how soon a volume and its pod are given back once a machine is proven off, on real machines.
 
-Needs a lab of three machines that is up, and a node-remedy that is built. A lab is a folder with lab.py, which freezes
-a machine and runs commands in it, manifests/csi.yaml, a StatefulSet with a CSI volume, and run/kubectl, run/kubeconfig and run/netns. Each run
+Needs a lab of three machines that is up, and a node-remedy that is built. A lab is a folder with lab.py (freezes a
+machine, runs commands in it), manifests/csi.yaml (a StatefulSet with a CSI volume), run/kubectl, run/kubeconfig and run/netns. Each run
 freezes the machine that a pod with a CSI volume runs on, and waits until node-remedy has switched it off, released
 it and switched it on again. Prints a row of a table for each mode: how often the pod was made anew, and the seconds from the
 proof to the detached volume and to the new pod that runs.
@@ -73,8 +73,8 @@ class Lab:
         return done.stdout
 
     def act_on(self, node, *words):
-        done = [sys.executable, self.recipe / "lab.py", node, *words]
-        subprocess.run(done, check=True, timeout=60, stdout=subprocess.DEVNULL)
+        command = [sys.executable, self.recipe / "lab.py", node, *words]
+        subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL)
 
     def get(self, path):
         asked = [*self.inside, "curl", "-sk", "-m", "10", API + path, "-H", TOKEN]
@@ -135,7 +135,7 @@ def one_run(lab):
     attachments = Watch(lab, "/apis/storage.k8s.io/v1/volumeattachments")
     known = {one["metadata"]["name"] for one in lab.get(FENCES)["items"]}
     fences = Watch(lab, FENCES)
-    # A machine that just booted has not yet written its kubelet's certificate to its disk, and would come back with an empty one.
+    # After a boot the kubelet's certificate may not be on the disk yet. A power cut would leave an empty file, and no kubelet.
     lab.act_on(home, "exec", "sync")
     lab.act_on(home, "freeze")
     ours = lambda one: one.get("status", {}) if one["metadata"]["name"] not in known else {}

@@ -83,7 +83,9 @@ fn a_drain_before_the_fence_is_as_its_scenario_says() {
     check("drain-first");
     let outcome = story("drain-first").with.outcome;
     let told = [vec![outcome.verdict], outcome.facts].concat();
-    let of = |pod: &str| told.iter().find(|fact| fact.starts_with(pod)).expect("what became of it");
+    let of = |pod: &str| {
+        told.iter().find(|fact| fact.starts_with(pod)).expect("a fact that names the pod")
+    };
     assert!(!of("web-0").contains("proof"), "it was drained before the proof: {told:?}");
     assert!(of("db-0").ends_with(" s after proof"), "{told:?}");
 }

@@ -95,7 +95,7 @@ bugs! {
     LateOutletBelieved = "late-outlet-believed" breaks "S1",
     /// A neighbour that a plug rebooted when it came on again counts as heard.
     NeighbourBootsIgnored = "neighbour-boots-ignored" breaks "S1",
-    /// A neighbour's silence before the off excuses a boot after it.
+    /// A neighbour's silence that ended before the off excuses every boot after it, however late.
     OldSilenceExcusesBoots = "old-silence-excuses-boots" breaks "S1",
     /// A power-off by a neighbour's own incident explains a silence that began long before.
     LaterOffExplains = "later-off-explains" breaks "S1",

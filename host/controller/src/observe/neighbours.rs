@@ -35,8 +35,8 @@ const TOLD_WITHIN: Span = Span::seconds(10);
 const ON_ITS_WAY: Span = Span::seconds(5);
 /// A node that renews its Lease again reports its boot ID in its Node object within this time.
 const BOOT_TOLD_WITHIN: Span = Span::seconds(30);
-/// No machine that was cut boots again and reports its boot within this time.
-const BOOT_TAKES: Span = Span::seconds(5);
+/// A machine is taken to need at least so long from the first off to the report of its next boot. A faster one is missed.
+const BOOT_TAKES_AT_LEAST: Span = Span::seconds(5);
 /// An outlet may go off so much later than its plugin says.
 const LANDS_LATE_BY: Span = Span::seconds(60);
 /// So many of their Leases are read live in one look; the others are waited for.
@@ -284,18 +284,20 @@ impl Cut {
     /// Whether a node booted after the first off, and the plugs may have caused that.
     fn has_booted(&self, lease: &LeaseSeen, booted_at: Time) -> bool {
         let is_excused = lease.silence.is_some_and(|(before, ended)| {
-            !self.may_have_caused(lease, before) && self.is_boot_after(ended, booted_at)
+            !self.may_have_caused(lease, before) && self.excuses(ended, booted_at)
         });
         guard(Bug::NeighbourBootsIgnored, booted_at > self.first && !is_excused)
     }
 
-    /// Whether the boot that a node reported is the one that ended this silence. A node that came back before the plugs went
-    /// off may have reported its boot only since; if it did so soon, the plugs cannot have rebooted it in between.
-    fn is_boot_after(&self, silence_ended: Time, booted_at: Time) -> bool {
+    /// Whether a silence that the plugs did not cause excuses this boot. It does if it ended after the plugs had gone off. If it
+    /// ended earlier, the plugs may have rebooted the node since: then the boot must have been reported soon after that end, and
+    /// too soon after the first off for the plugs to have caused it.
+    fn excuses(&self, silence_ended: Time, booted_at: Time) -> bool {
         if silence_ended > self.landed.after(ON_ITS_WAY) {
             return true;
         }
-        let until = silence_ended.after(BOOT_TOLD_WITHIN).min(self.first.after(BOOT_TAKES));
+        let until =
+            silence_ended.after(BOOT_TOLD_WITHIN).min(self.first.after(BOOT_TAKES_AT_LEAST));
         booted_at <= until || is_sown(Bug::OldSilenceExcusesBoots)
     }
 
@@ -533,6 +535,7 @@ mod tests {
             ("heard since the off, and booted then", 8, 50, 51, 51, heard),
             ("back before the off, and told its boot since", -300, -8, 3, 3, awaited),
             ("back before the off, and booted again since", -300, -8, 18, 18, booted),
+            ("back while the plugs went off, and told its boot later", -300, 4, 6, 6, booted),
         ];
         for (case, silent, heard, booted, reported, expected) in cases {
             assert_eq!(told(silent, heard, booted, reported), expected, "{case}");

@@ -91,7 +91,8 @@ impl Check for Cycles {
         let retries = self.retries.get(&incident).copied().unwrap_or_default();
         // A BMC that tells old news hides an off that has landed: the one asked for once more lands later.
         let max = self.max.saturating_mul(retries + 1) + usize::from(self.has_stale_bmc);
-        // Another node's plug may have switched it off, and again each time somebody retried that node's incident.
+        // Another node's plug may have switched it off: once, and once more for each retry. Which incident has that plug is not
+        // known here, so the retries of all others count.
         let others_retries = self.retries.values().sum::<usize>() - retries;
         let by_others = if self.is_miswired { 1 + others_retries } else { 0 };
         let max = max + by_others;

@@ -32,7 +32,7 @@ pub(super) struct OpenBreaker {
     trial: Option<String>,
     /// When an incident of each node was superseded.
     ended: BTreeMap<String, Time>,
-    /// Incidents that were parked, and that did not go on with the fence since.
+    /// Incidents that were parked, and have not been `New` or `Running` since.
     parked: BTreeSet<String>,
 }
 

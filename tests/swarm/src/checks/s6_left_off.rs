@@ -9,7 +9,7 @@
 //!   its record was parked and said so: it goes on when the machine is well.
 //! - Of a BMC that tells old news nobody can know what it did: there a parked record is enough. Of a
 //!   plug that says that it is on, and is not, an incident that goes on is.
-//! - Of a machine whose outlet went off by itself and feeds its BMC, too, it is enough that its incident waits for the BMC.
+//! - Of a machine whose dark outlets all went off by themselves it is enough that its incident waits for a device.
 //! - A port that somebody shut before us is not opened by us, nor a machine switched on where the policy leaves it off.
 //! - Of a machine whose Node is gone a person may say that it stays off: then its incident may be over.
 //! - A machine that is Ready in a newer boot than the one that was cut needs no person to have its storage back.
@@ -233,16 +233,17 @@ impl Check for LeftOff {
             let is_told = told.any(|other| scene.state_of(other) == Some("Error"));
             is_miswired && (is_told || self.has_stale_bmc || !self.said_left.is_empty())
         };
-        // Its record says what it waits for; after `deviceTimeout`, a day, it parks.
-        let waits_for_dark_bmc = |node: &str| {
-            let dark = scene.dark_plugs.values().filter(|(of, _)| of == node);
-            let causes: BTreeSet<_> = dark.map(|(_, cause)| *cause == PowerCause::Device).collect();
+        // Its record says what it waits for, and it parks after `deviceTimeout`, a day.
+        let waits_with_dark_outlets = |node: &str| {
+            let mut dark = scene.dark_plugs.values().filter(|(of, _)| of == node).peekable();
+            let is_dark = dark.peek().is_some();
+            let by_themselves = dark.all(|(_, cause)| *cause == PowerCause::Device);
             let fence = scene.incident.get(node);
             let is_awaited = fence.is_some_and(|fence| scene.awaited.contains(fence));
-            causes == [true].into() && is_awaited && scene.state_of(node) == Some("Running")
+            is_dark && by_themselves && is_awaited && scene.state_of(node) == Some("Running")
         };
         let is_told = |node: &str, is_port: bool| {
-            if is_anothers_told(node) || !is_port && waits_for_dark_bmc(node) {
+            if is_anothers_told(node) || !is_port && waits_with_dark_outlets(node) {
                 return true;
             }
             let says_so = self.has_stale_bmc || is_port || scene.told_left_off.contains(node);

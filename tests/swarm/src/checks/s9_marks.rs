@@ -41,7 +41,7 @@ impl Check for Marks {
             self.deleted_at.insert(node.clone(), at);
         }
         if let Some(node) = released_by_us(what).filter(|node| !scene.is_quarantined(node)) {
-            // Its quarantine goes with a Node while a delete is under way.
+            // A deleted Node takes its quarantine with it. A release that was decided before may still be on its way.
             let deleted_at = self.deleted_at.get(node).filter(|_| !scene.nodes.contains(node));
             if deleted_at.is_none_or(|deleted_at| between(*deleted_at, at) > UNDER_WAY) {
                 return Some(format!("{node} is not in quarantine"));

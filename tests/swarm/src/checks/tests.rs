@@ -450,7 +450,7 @@ fn s9_marks_are_ours_and_stand_in_time() {
         let night = [quarantined, vec![(2, deleted), (gone, pod_gone())]].concat();
         judged(night, &Setting::default()).contains(&"S9")
     };
-    assert!(!deleted(3), "the delete was under way");
+    assert!(!deleted(3), "the release was under way when the Node was deleted");
     assert!(deleted(8));
     breaks(cut_then(vec![(7, untainted(QUARANTINE)), (7, tainted(QUARANTINE, CLIENT))]), &["S9"]);
     let theirs = "node.kubernetes.io/unreachable";

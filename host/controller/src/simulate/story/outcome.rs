@@ -103,12 +103,13 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     facts
 }
 
-/// `db-0 back on node-b 0.4 s after proof`, for every pod that moved; without the proof where it moved before any.
+/// `db-0 back on node-b 0.4 s after proof`, for every pod that moved. The time counts from the last proof before the move; a
+/// pod that moved before any gets none.
 fn back_again(played: &Played) -> Vec<String> {
     let is_proof = |(notice, _): &(Notice, String)| matches!(notice, Notice::Proven { .. });
     let decided = played.collected.decided.iter();
     let proven = decided.filter(|decided| decided.notices.iter().any(is_proof));
-    let proven: Vec<_> = proven.map(|decided| decided.at).collect();
+    let proofs: Vec<_> = proven.map(|decided| decided.at).collect();
     let mut home: BTreeMap<&str, &str> = BTreeMap::new();
     let mut moved = Vec::new();
     for fact in &played.facts {
@@ -118,7 +119,7 @@ fn back_again(played: &Played) -> Vec<String> {
         }
         if home.insert(pod, node).is_some_and(|before| before != node) {
             let pod = pod.rsplit('/').next().unwrap_or(pod);
-            let last_proof = proven.iter().filter(|proven| **proven <= fact.at).max();
+            let last_proof = proofs.iter().filter(|at| **at <= fact.at).max();
             let after = last_proof.map_or(String::new(), |proven| {
                 let ms = fact.at.0.saturating_sub(proven.0);
                 format!(" {}.{} s after proof", ms / 1_000, ms % 1_000 / 100)
