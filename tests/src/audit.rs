@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::control_plane::User;
+use crate::user::User;
 
 /// The log's name in a control plane's folder.
 pub const LOG_FILE: &str = "audit.jsonl";

@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::Cluster;
-use crate::control_plane::User;
+use crate::user::User;
 
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 

@@ -12,12 +12,13 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::control_plane::{NodeMonitoring, User};
+use crate::control_plane::NodeMonitoring;
+use crate::hardware::Plan;
 use crate::ipmi::{Kind, Power};
-use crate::machine::Plan;
 use crate::observer::PowerLogs;
 use crate::storage::DRIVER;
 use crate::time::{Clock, until};
+use crate::user::User;
 use crate::{Attacher, Bmc, ControlPlane, Machine, Observer, Pace, Storage};
 
 /// What the control plane needs to schedule, attach and start, on a busy machine.

@@ -10,9 +10,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::Cluster;
-use crate::control_plane::User;
 use crate::process::{Process, Program, free_tcp_ports, repository};
 use crate::time::until;
+use crate::user::User;
 
 /// SIGTERM to gone.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);

@@ -28,8 +28,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::ControlPlane;
-use crate::control_plane::User;
 use crate::time::Task;
+use crate::user::User;
 
 /// What an API server under load asks for; also the least that the header can say.
 const RETRY_AFTER_S: u32 = 1;

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::machine::{Hardware, PodPlan};
+use crate::hardware::{Hardware, PodPlan};
 use crate::mirror::Mirror;
 use crate::storage::DRIVER;
 

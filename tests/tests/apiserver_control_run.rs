@@ -10,11 +10,11 @@ use kube::ResourceExt as _;
 use node_remedy_tests::Cluster;
 use node_remedy_tests::by_hand;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::observer::Violation;
 use node_remedy_tests::remedy;
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 
 const TOLERATION_S: u32 = 2;
 const VOLUME: &str = "db-0-data";

@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use kube::ResourceExt as _;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::{Process, Program, fresh_folder};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Cluster, Pace};
 
 const VOLUME: &str = "db-0-data";

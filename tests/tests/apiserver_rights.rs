@@ -13,9 +13,9 @@ use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, Post
 use kube::{Api, Client, ResourceExt as _};
 use node_remedy_tests::Cluster;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use serde_json::{Value, json};
 
 use super::apiserver_words::{as_user, bind, fence_plugin, make_role, nodefence, pause, record};

@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use http::Method;
 use kube::api::ListParams;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::faulty_api::{EVERYTHING, Fault, Rule, Times};
 use node_remedy_tests::ipmi::{Power, PowerChange};
 use node_remedy_tests::remedy::{self, Installation, is_in_phase};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Controller, FaultyApi};
 use serde_json::json;
 

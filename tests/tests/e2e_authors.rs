@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::{PASSWORD, PowerFile, USERNAME};
 use node_remedy_tests::page::{Page, Walk, build_folder};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::registry::{Door, Registry};
 use node_remedy_tests::remedy::{Installation, custom, status};
+use node_remedy_tests::user::User;
 use node_remedy_tests::webhook::{Door as Relays, Plugs};
 use node_remedy_tests::{Bmc, Controller};
 

@@ -9,10 +9,10 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DynamicObject, ListParams};
 use node_remedy_tests::audit::AuditEvent;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::{Kind, PowerChange, PowerEvent};
 use node_remedy_tests::remedy::{self, FENCE, Installation, REMEDY, is_in_phase};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Controller, audit, controller};
 use serde_json::{Value, json};
 

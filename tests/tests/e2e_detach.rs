@@ -6,10 +6,10 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use node_remedy_tests::Controller;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::observer::Violation;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::storage::DRIVER;
+use node_remedy_tests::user::User;
 use serde_json::{Value, json};
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};

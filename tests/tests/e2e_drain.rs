@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use node_remedy_tests::Controller;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use serde_json::{Value, json};
 
 use crate::e2e_signs::deadlock;

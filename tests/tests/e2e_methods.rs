@@ -3,7 +3,6 @@
 
 use anyhow::{Context, Result};
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ec2::Ec2;
 use node_remedy_tests::ipmi::{Power, PowerFile};
 use node_remedy_tests::process::fresh_folder;
@@ -12,6 +11,7 @@ use node_remedy_tests::remedy::{
     Installation, SECRET, describe, install_secret, is_in_phase, status,
 };
 use node_remedy_tests::snmp::{Agent, Model, WRITER, Wired};
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Bmc, Controller};
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use kube::ResourceExt as _;
 use kube::api::{DynamicObject, Patch, PatchParams};
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Controller, controller, remedy};
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};

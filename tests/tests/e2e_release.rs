@@ -5,9 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, PostParams};
 use node_remedy_tests::Controller;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::remedy::Installation;
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use serde_json::json;
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};

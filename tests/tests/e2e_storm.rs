@@ -10,10 +10,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ListParams};
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::{NodeMonitoring, User};
+use node_remedy_tests::control_plane::NodeMonitoring;
 use node_remedy_tests::ipmi::Kind;
 use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Cluster, Controller, Pace, controller};
 use serde_json::json;
 

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::observer::Violation;
 use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Bmc, Cluster, remedy::describe};
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@
 use anyhow::Result;
 use node_remedy_tests::Controller;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::PowerFile;
 use node_remedy_tests::remedy::{BMC_ANNOTATION, Installation, SECRET, is_in_phase, status};
+use node_remedy_tests::user::User;
 use node_remedy_tests::webhook::{Door, Plugs};
 use serde_json::json;
 

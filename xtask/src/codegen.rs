@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::progress::run_logged;
 use crate::root::{at, cargo, root};
-use crate::{plugins, setup};
+use crate::{plugins, prerequisites};
 
 pub(crate) const HELP: &str = "\
 Writes what is generated and kept: deploy/crds, deploy/schemas and docs/defaults.md from the types
@@ -88,7 +88,7 @@ pub(crate) fn check() -> Result<()> {
 fn files(generated: &Path) -> Result<Vec<(&'static str, Vec<u8>)>> {
     plugins::build_all()?;
     // Built by itself, so that nothing that the compiler says is taken for what the program says.
-    setup::Part::Binary.provide()?;
+    prerequisites::binary()?;
     let picture = at("target/codegen/lost-node.svg");
     let mut rbac = program();
     rbac.args(["rbac", "--secret", "bmc-credentials"]);

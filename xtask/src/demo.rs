@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::plugins;
 use crate::progress::{Stopwatch, log_path, run_logged};
 use crate::root::{at, cargo, root, with_node_remedy};
 use crate::setup::Part;
+use crate::{arguments, plugins};
 
 pub(crate) const HELP: &str = "\
 Builds the plugins and node-remedy, then simulates three nights from examples/: a node is lost; a
@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         ["--cluster"] | ["--cluster", "--keep"] => {
             return on_a_cluster(arguments.contains(&"--keep"));
         }
-        ["--cluster", unknown @ ..] => crate::refuse_arguments(unknown)?,
-        _ => crate::refuse_arguments(arguments)?,
+        ["--cluster", unknown @ ..] => arguments::refuse(unknown)?,
+        _ => arguments::refuse(arguments)?,
     }
     let whole = Stopwatch::start();
     println!("{}", opening(at("target/debug/node-remedy").exists()));

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::progress::run_logged;
 use crate::root::{at, cargo, find_program};
-use crate::{setup, stamp};
+use crate::{prerequisites, stamp};
 
 const WORLD: &str = "fence-method";
 /// Where tool chains and half-made components lie.
@@ -60,7 +60,7 @@ impl Language {
             let bare = at(FOLDER).join(format!("{}.wasm", self.folder));
             (self.build)(&folder, &bare)?;
             // The tool chains write no custom sections.
-            setup::Part::Binary.provide()?;
+            prerequisites::binary()?;
             let mut embed = Command::new(at("target/debug/node-remedy"));
             embed.args(["plugin", "manifest"]).arg(&bare).arg(folder.join("manifest.json"));
             embed.arg("--out").arg(&component);
@@ -104,7 +104,7 @@ fn javascript(folder: &Path, component: &Path) -> Result<()> {
 
 /// CPython with the module in it: `requirements.txt` says which.
 fn python(folder: &Path, component: &Path) -> Result<()> {
-    setup::python_venv("languages-venv", "examples/plugins-other/python/requirements.txt")?;
+    prerequisites::python_venv("languages-venv", "examples/plugins-other/python/requirements.txt")?;
     // A copy: Python leaves what it compiled beside a module.
     let copy = at(FOLDER).join("python-app");
     fs::create_dir_all(&copy)?;
@@ -128,7 +128,7 @@ fn c(folder: &Path, component: &Path) -> Result<()> {
     ];
     let missing: Vec<_> =
         wanted.iter().filter(|(_, is_there)| !is_there).map(|(package, _)| *package).collect();
-    setup::install(&missing)?;
+    prerequisites::install(&missing)?;
     let mut tool = cargo();
     tool.args(["build", "--package", "node-remedy-componentize"]);
     run_logged("building what makes components", "plugin-componentize", &mut tool)?;

@@ -3,6 +3,7 @@
 //! It starts other programs, tells what they do and how long it takes, and keeps their output in
 //! `target/logs`. It deliberately contains nothing that node-remedy itself needs.
 
+mod arguments;
 mod bench;
 mod check;
 mod codegen;
@@ -11,6 +12,7 @@ mod failures;
 mod languages;
 mod levels;
 mod plugins;
+mod prerequisites;
 mod progress;
 mod root;
 mod setup;
@@ -127,14 +129,6 @@ fn overview() -> String {
          cargo xtask test unit\n  cargo xtask test --help\n",
         lines.join("\n")
     )
-}
-
-/// For commands that take no arguments.
-fn refuse_arguments(arguments: &[&str]) -> Result<()> {
-    match arguments.first() {
-        None => Ok(()),
-        Some(unknown) => bail!("unknown argument {unknown:?}; see --help"),
-    }
 }
 
 #[cfg(test)]

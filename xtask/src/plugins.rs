@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::progress::run_logged;
 use crate::root::{at, cargo};
-use crate::{languages, setup, stamp};
+use crate::{arguments, languages, prerequisites, stamp};
 
 pub(crate) const HELP: &str = "\
 Builds plugins/* for wasm32-wasip2 with the profile `plugin`, copies each to
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     let lines = if arguments == ["--languages"] {
         languages::build_all()?
     } else {
-        crate::refuse_arguments(arguments)?;
+        arguments::refuse(arguments)?;
         build_all()?
     };
     for line in lines {
@@ -168,7 +168,7 @@ fn build(plugin: &Plugin) -> Result<bool> {
     if stamp::is_fresh(&plugin.component, &hash) {
         return Ok(false);
     }
-    setup::Part::WasmTarget.provide()?;
+    prerequisites::wasm_target()?;
     let mut compile = cargo();
     compile.args(["rustc", "--package", &plugin.package, "--lib", "--target", "wasm32-wasip2"]);
     compile.args(["--profile", "plugin", "--", "-C", COMPRESS]);

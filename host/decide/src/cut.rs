@@ -7,8 +7,8 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::phases::releasing::void;
-use crate::retry::{climb_to_an_off, end_release, go_back, last_failure};
+use crate::record::CutOff;
+use crate::retry::{climb_to_an_off, end_release, go_back, last_failure, void};
 use crate::run::{Flow, Run};
 use crate::standing::{
     has_stood_since, is_asked_back, is_coming_back, is_kept_cut, is_read_here, last_attempt,
@@ -17,20 +17,8 @@ use crate::standing::{
 use crate::{
     Action, AttachmentView, Backing, Evidence, Exempt, FinalReason, Goal, Grade, Kind, Method,
     MethodIndex, NodeView, Notice, Operation, PARKED_LOOK_EVERY, ParkReason, Phase, Plan,
-    PlugState, PodView, Proof, RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView,
+    PlugState, PodView, Proof, RELEASED_MAX, Record, Rule, Span, Time, View, VolumeView, cut,
 };
-
-/// What stood on a node right before it was cut off.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct CutOff {
-    /// UIDs of pods that may write behind the cut, and that may run elsewhere once they are gone.
-    pub pods: Vec<String>,
-    /// UIDs of the node's volume attachments, those left out whose driver is not cut.
-    pub attachments: Vec<String>,
-    /// Whether one of these pods uses cut storage that the kubelet does not tell as in use: its
-    /// driver attaches nothing. What is not told of says nothing.
-    pub untold: bool,
-}
 
 /// Notes what stands on the node before it is cut off. Until a read shows a cut, what comes to the node meanwhile is added: it may
 /// write behind it.
@@ -532,4 +520,10 @@ fn uses_no_more_than(run: &Run<'_>, node: &NodeView, volumes: &[&str]) -> bool {
     let is_hidden = drivers.peek().is_some() && is_untold;
     let uses_more = |driver| node.in_use_of(driver).any(is_new);
     !is_hidden && !drivers.any(uses_more)
+}
+
+/// Why an aborted run parks. That its plug may be another machine's outlives the abort.
+pub(crate) fn abort_reason(run: &Run<'_>) -> ParkReason {
+    let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden));
+    refuted.cloned().unwrap_or(ParkReason::Aborted)
 }

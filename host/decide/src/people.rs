@@ -4,7 +4,7 @@
 //! middle of an effect.
 
 use crate::bug::{Bug, is_sown};
-use crate::cut;
+use crate::cut::abort_reason;
 use crate::phases::deciding::begin_anew;
 use crate::phases::recovering::end;
 use crate::phases::remedying::stop_left;
@@ -13,7 +13,7 @@ use crate::run::{Flow, Run};
 use crate::standing::still_cut;
 use crate::{
     Boundary, Crossing, Evidence, FinalReason, Goal, Grade, Notice, ParkReason, Phase, Proof,
-    Request, Rule, Signs, VIEW_AGE_MAX,
+    Request, Rule, Signs, VIEW_AGE_MAX, cut,
 };
 
 /// Takes a waiting request, if there is one.
@@ -174,12 +174,6 @@ fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
         return Some(end(run, FinalReason::NodeGone));
     }
     Some(park(run, abort_reason(run)))
-}
-
-/// Why an aborted run parks. That its plug may be another machine's outlives the abort.
-pub(crate) fn abort_reason(run: &Run<'_>) -> ParkReason {
-    let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden));
-    refuted.cloned().unwrap_or(ParkReason::Aborted)
 }
 
 /// A person's word is proof only for this node, this boot, and while the node is silent.

@@ -6,10 +6,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Node, Rung, Span};
-
-/// Where a method stands in [`Plan::methods`].
-pub type MethodIndex = usize;
+use crate::operation::MethodIndex;
+use crate::{Rung, Span};
 
 /// Everything a run may do to one node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -331,4 +329,13 @@ impl Method {
             Kind::Power(_) | Kind::ResetOnly | Kind::Watch | Kind::Builtin(_) => false,
         }
     }
+}
+
+/// A node's identity in the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its UID; another UID is another node.
+    pub uid: String,
 }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::phases::isolating::is_cut;
+use crate::standing::is_cut;
 use crate::{
     Access, AttachmentView, Backing, Binding, Deletion, Execution, Exempt, Grade, KdumpReleases,
     Method, MethodIndex, Plan, PodView, RELEASED_MAX, Record, Released, Time, View, VolumeView,

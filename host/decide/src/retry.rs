@@ -3,13 +3,13 @@
 use alloc::string::{String, ToString as _};
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::phases::deciding;
-use crate::phases::remedying::job_left;
+
+use crate::decided::WHY_MAX;
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
 use crate::{
-    End, FailureKind, Goal, Grade, MethodIndex, Notice, Operation, ParkReason, Parked, Phase,
-    Record, Remedy, Rule, Span,
+    Action, End, FailureKind, Goal, Grade, JobRun, MethodIndex, Notice, Operation, ParkReason,
+    Parked, Phase, PlugState, Record, Remedy, Rule, Span,
 };
 
 /// Why an outlet was not switched.
@@ -81,7 +81,7 @@ pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
         return if may_be_anothers { go_back(run, Goal::Park(reason)) } else { park(run, reason) };
     }
     run.rule(Rule::A11);
-    deciding::note_failed(run, &reason);
+    note_failed(run, &reason);
     run.notice(Notice::RemedyFailed(reason));
     go_back(run, Goal::BringBack)
 }
@@ -89,7 +89,7 @@ pub(crate) fn give_way(run: &mut Run<'_>, reason: ParkReason) -> Flow {
 /// A11: the next remedy has its turn, if there is one; before that whatever the present one's plugin still
 /// decides.
 pub(crate) fn climb(run: &mut Run<'_>) -> Option<Flow> {
-    if let Some(flow) = deciding::ask_again(run) {
+    if let Some(flow) = ask_again(run) {
         return Some(flow);
     }
     begin_rung(run, run.record.rung.saturating_add(1))?;
@@ -262,4 +262,75 @@ pub(crate) fn method_failed(run: &Run<'_>, method: MethodIndex) -> ParkReason {
         None => String::new(),
     };
     ParkReason::MethodFailed { method: name.unwrap_or_default(), detail }
+}
+
+pub(crate) fn void(run: &mut Run<'_>) {
+    let now = run.now;
+    if let Some(proof) = run.record.proof.as_mut() {
+        proof.voided_at = proof.voided_at.or(Some(now));
+    }
+}
+
+/// The plugin is asked again where it may be: what it decided last has ended. `None` where another remedy of
+/// the ladder, or a person, has the next turn.
+pub(crate) fn ask_again(run: &mut Run<'_>) -> Option<Flow> {
+    if !run.may_ask_again() {
+        return None;
+    }
+    let now = run.now;
+    let remedy = name(run);
+    if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
+        open.ended_at = Some(now);
+        run.notice(Notice::AskingAgain { remedy });
+    }
+    begin_pass(run);
+    Some(Flow::Go(Phase::Waiting))
+}
+
+/// What was decided did not come about.
+pub(crate) fn note_failed(run: &mut Run<'_>, reason: &ParkReason) {
+    let why: String = reason.found().chars().take(WHY_MAX).collect();
+    if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
+        open.failed = Some(why);
+    }
+}
+
+/// The number of the Job that may still go on.
+pub(crate) fn job_left(run: &Run<'_>) -> Option<u32> {
+    let goes_on = |job: &&JobRun| guard(Bug::JobOutlives, job.end.is_none());
+    Some(run.record.jobs.last().filter(goes_on)?.number)
+}
+
+/// What is said when the step has failed: which two devices contradict each other, how often it was tried, or what was
+/// in the way.
+pub(crate) fn not_verified(run: &Run<'_>) -> ParkReason {
+    if let Some(reason) = witness_reads_on(run) {
+        return reason;
+    }
+    match run.record.offs(run.plan) {
+        0 => run.record.failed.first().map_or(ParkReason::NoProofPossible, |method| {
+            crate::retry::method_failed(run, *method)
+        }),
+        tries => ParkReason::OffNotVerified { tries },
+    }
+}
+
+/// A plug that we switched off and that reads off, and whose witness read on after that.
+pub(crate) fn witness_reads_on(run: &Run<'_>) -> Option<ParkReason> {
+    run.plan.power_methods().find_map(|index| {
+        let method = run.plan.method(index)?;
+        let witness = method.witness?;
+        let off = run.record.last_effect(index).filter(|effect| effect.action == Action::Off)?;
+        let read = run.record.last_read(witness).filter(|read| read.id > off.id)?;
+        let is_on = read.state() == Some(PlugState::On);
+        (run.record.reads_off(index) && is_on).then(|| ParkReason::WitnessReadsOn {
+            method: method.name.clone(),
+            witness: run.plan.method(witness).map(|one| one.name.clone()).unwrap_or_default(),
+        })
+    })
+}
+
+pub(crate) fn name(run: &Run<'_>) -> String {
+    let rung = run.plan.ladder.get(run.record.rung);
+    rung.map(|rung| rung.name.clone()).unwrap_or_default()
 }

@@ -6,9 +6,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{
-    ChangesView, ConditionStatus, ConditionView, EventView, NodeView, Span, Time, since_across,
-};
+use crate::{ChangesView, ConditionStatus, ConditionView, EventView, NodeView, Span, Time};
 
 /// What a threshold looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -411,4 +409,11 @@ fn overdue_after(node: &NodeView) -> Span {
 
 pub(crate) fn condition<'a>(node: &'a NodeView, kind: &str) -> Option<&'a ConditionView> {
     node.conditions.iter().find(|condition| condition.kind == kind)
+}
+
+/// A18: since when a condition has gone on: a change between statuses that both count does not start its age anew.
+pub(crate) fn since_across(seen: &ConditionView, statuses: &BTreeSet<ConditionStatus>) -> Time {
+    let others = seen.left.iter().filter(|(status, _)| !statuses.contains(status));
+    let left = others.map(|(_, at)| *at).max();
+    left.map_or(seen.since, |left| left.min(seen.since))
 }

@@ -1,11 +1,13 @@
 //! Which cuts stand, and which are on their way back, by what the journal says.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, is_sown};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, End, LOOK_EVERY, Method, MethodIndex, Operation, Plan, PlugState, Record, Span, Time,
+    Action, CUT_READ_AGE_MAX, End, Grade, LOOK_EVERY, Method, MethodIndex, OpId, Operation,
+    PROOF_READ_AGE_MAX, Plan, PlugState, ROUND_PAUSES_MAX, Record, Span, Time,
 };
 
 /// Methods whose cut may still stand.
@@ -136,4 +138,48 @@ pub(crate) fn stands_after(record: &Record, tried: &Operation) -> bool {
 /// Whether a cut was read in the present phase.
 pub(crate) fn is_read_here(record: &Record, cut: MethodIndex) -> bool {
     record.last_in_phase(cut, Action::Status).is_some_and(|read| read.state().is_some())
+}
+
+/// Read as cut, by a call after the one that cut it.
+pub(crate) fn is_cut(record: &Record, index: MethodIndex) -> bool {
+    let cut = record.last_effect(index).is_some_and(|effect| effect.action == Action::Off);
+    cut && record.state_since_effect(index) == Some(PlugState::Off)
+}
+
+/// A feed whose last read is too old for what all of these reads are to prove: one may be slow to go off, and
+/// another come on meanwhile.
+pub(crate) fn outdated(run: &Run<'_>, grade: Grade, reads: &[OpId]) -> Option<MethodIndex> {
+    let read = run.record.operations.iter().filter(|one| reads.contains(&one.id));
+    let feeds: BTreeSet<MethodIndex> = read.map(|one| one.method).collect();
+    let in_round = is_round(run, &feeds);
+    feeds.into_iter().find(|feed| {
+        let last = run.record.last_ended(*feed, Action::Status);
+        let is_young = |one: &Operation| is_young(one, grade, run.now);
+        !in_round && !last.is_some_and(is_young)
+    })
+}
+
+/// Whether a read that was in no round is young enough for the next batch. A machine that is off has to
+/// boot before it writes; one that is cut writes as soon as somebody gives its storage back. However long a device
+/// took to answer, it is as it said a moment ago: else one that takes longer than a read counts would never be believed.
+pub(crate) fn is_young(read: &Operation, grade: Grade, now: Time) -> bool {
+    let ended_within = |age| read.ended_at.is_some_and(|at| at.is_within(age, now));
+    if grade == Grade::StorageFenced {
+        return ended_within(CUT_READ_AGE_MAX);
+    }
+    let just_ended = !is_sown(Bug::SlowReadIsOld) && ended_within(ROUND_PAUSES_MAX);
+    just_ended || read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
+}
+
+/// Whether the last reads of these feeds were made one after the other until just now. Feeds that are
+/// slow to read are read before each batch like any others, but when the last has answered, the first
+/// one's answer is old; and each reads off until somebody switches it on, which is a sign of life too.
+pub(crate) fn is_round(run: &Run<'_>, feeds: &BTreeSet<MethodIndex>) -> bool {
+    let last = |feed: &MethodIndex| run.record.last_ended(*feed, Action::Status);
+    let reads: Vec<_> = feeds.iter().filter_map(last).collect();
+    let Some(begun) = reads.iter().map(|one| one.intended_at).min() else { return false };
+    let took = |one: &&Operation| one.ended_at.map_or(0, |ended| ended.since(one.intended_at).0);
+    let reading: u64 = reads.iter().map(took).sum();
+    let is_whole = feeds.len() > 1 && reads.len() == feeds.len() && begun <= run.now;
+    is_whole && run.now.since(begun).0.saturating_sub(reading) <= ROUND_PAUSES_MAX.0
 }

@@ -3,9 +3,10 @@
 use alloc::collections::BTreeSet;
 
 use crate::bug::{Bug, guard, is_sown};
+use crate::crossing::Crossing;
 use crate::sign::READY;
 use crate::sign::{self, Finding, condition};
-use crate::{ConditionStatus, ConditionView, NodeView, REPORTS_WITHIN, Sign, Span, Time};
+use crate::{ConditionStatus, NodeView, REPORTS_WITHIN, Sign, Span, Time};
 
 /// What has to be seen, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -16,43 +17,6 @@ pub struct Threshold {
     pub period: Span,
     /// A condition that was last reported longer ago is not known.
     pub stale_after: Span,
-}
-
-/// Whether a threshold is crossed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Crossing {
-    /// The sign is not there.
-    Clear {
-        /// Ready is True too. Whether that is newer than the trigger, the record knows.
-        ready: bool,
-        /// When the sign may be there without anything new being seen.
-        next_look: Option<Time>,
-    },
-    /// Nobody knows: Unknown where it does not count, or nothing to look at. Clears nothing.
-    Unclear,
-    /// The sign is there, and not yet for long enough.
-    Ripening {
-        /// Since when.
-        since: Time,
-        /// When it will be crossed.
-        crosses_at: Time,
-    },
-    /// It has gone on for long enough.
-    Crossed {
-        /// Since when the sign is there.
-        since: Time,
-    },
-}
-
-impl Crossing {
-    /// When this may change without anything new being seen.
-    pub const fn next_look(&self) -> Option<Time> {
-        match self {
-            Self::Clear { next_look, .. } => *next_look,
-            Self::Ripening { crosses_at, .. } => Some(*crosses_at),
-            Self::Unclear | Self::Crossed { .. } => None,
-        }
-    }
 }
 
 /// Whether a node has crossed a threshold, and if not yet, when it will.
@@ -78,13 +42,6 @@ pub fn crossed(node: &NodeView, threshold: &Threshold, now: Time) -> Crossing {
 /// others are not known may be due.
 pub fn next_look(node: &NodeView, threshold: &Threshold, now: Time) -> Option<Time> {
     sign::next_look(node, &threshold.sign, now)
-}
-
-/// A18: since when a condition has gone on: a change between statuses that both count does not start its age anew.
-pub fn since_across(seen: &ConditionView, statuses: &BTreeSet<ConditionStatus>) -> Time {
-    let others = seen.left.iter().filter(|(status, _)| !statuses.contains(status));
-    let left = others.map(|(_, at)| *at).max();
-    left.map_or(seen.since, |left| left.min(seen.since))
 }
 
 /// Until when a node that has just come back, or that answers, is given time to say how it is. What stands of it

@@ -5,15 +5,6 @@ use alloc::vec::Vec;
 
 use crate::{Crossing, JobView, Signs, Time, Verdict};
 
-/// A node's identity in the cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Node {
-    /// Its name.
-    pub name: String,
-    /// Its UID; another UID is another node.
-    pub uid: String,
-}
-
 /// What was seen of one node and of what decides about it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct View {

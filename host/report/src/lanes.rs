@@ -10,6 +10,7 @@ mod flags;
 mod frame;
 mod palette;
 mod shapes;
+mod theme;
 
 pub(crate) use axis::Axis;
 pub(crate) use chart::{Chart, Links};
@@ -21,14 +22,7 @@ use crate::alike::{self, Turn};
 use crate::markup::Markup;
 use crate::{Run, Story, spell};
 
-/// Light or dark, for a picture that stands alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theme {
-    /// For light pages.
-    Light,
-    /// For dark pages.
-    Dark,
-}
+pub use theme::Theme;
 
 /// The swim-lanes with and without node-remedy, and what their flags mean: one picture that
 /// stands alone.

@@ -18,7 +18,8 @@ mod markup;
 pub mod html;
 pub mod text;
 
-pub use lanes::{Theme, lanes_svg};
+pub use crate::lanes::Theme;
+pub use lanes::lanes_svg;
 pub use spell::clock;
 pub use story::{
     Direction, Entry, Exchange, Incident, Inputs, JournalRow, Lane, Outcome, PluginUsed, Proof,

@@ -3,12 +3,14 @@
 //! Deliberately asks nobody how wide the terminal is or whether it shows colours: the caller
 //! knows, and the same arguments give the same text.
 
+mod span;
 mod wrap;
 
 use unicode_width::UnicodeWidthStr as _;
 
 use self::wrap::{elided, padded, wrapped};
 use crate::alike::{self, Group, Refusals};
+use crate::text::span::{Paint, Span};
 use crate::{Entry, Run, Story, Weight, printable, spell};
 
 /// Whether to colour.
@@ -100,33 +102,6 @@ pub fn verdict(story: &Story, closing: &Closing<'_>, terminal: &Terminal) -> Str
     }
     sheet.text
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Paint {
-    Plain,
-    Dim,
-    Bold,
-    /// Rules, grades, commands: what a reader may look up or type.
-    Accent,
-    Good,
-    Bad,
-}
-
-impl Paint {
-    fn code(self) -> &'static str {
-        match self {
-            Paint::Plain => "",
-            Paint::Dim => "\u{1b}[2m",
-            Paint::Bold => "\u{1b}[1m",
-            Paint::Accent => "\u{1b}[36m",
-            Paint::Good => "\u{1b}[1;32m",
-            Paint::Bad => "\u{1b}[1;31m",
-        }
-    }
-}
-
-/// Text of one colour.
-type Span<'a> = (Paint, &'a str);
 
 /// One line of the timeline: an entry, or what several say alike.
 struct Line<'a> {

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::api::object::{Key, part, set, text};
 use crate::api::{ApiServer, Kind, Part};
-use crate::machine::{Machine, Spec};
+use crate::machine::Machine;
+use crate::machine::spec::Spec;
 use crate::rng::Rng;
 use crate::scenario::{
     BmcSpec, CloudSpec, NodeSpec, Order, PlugSpec, Scenario, StatefulSetSpec, VolumesSpec,

@@ -43,6 +43,9 @@ fn timestamp(at: Time) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX)
 }
 
+/// When a scenario begins: the first second of 2026. Any moment would do.
+pub const START: Time = Time(1_767_225_600_000);
+
 #[cfg(test)]
 mod tests {
     use super::*;

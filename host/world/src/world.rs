@@ -4,6 +4,7 @@
 //! between, talks to the API server and the BMCs as any client would. The same scenario
 //! and the same calls at the same times give the same facts.
 
+mod device;
 mod rack;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,6 @@ use std::time::Duration;
 
 use node_remedy_devices::ec2::{self, Reply, Request};
 
-use self::rack::Device;
 use crate::actors::attach_detach::AttachDetach;
 use crate::actors::attacher::Attacher;
 use crate::actors::csi_addons::CsiAddons;
@@ -24,15 +24,18 @@ use crate::agenda::{Actor, Agenda};
 use crate::api::object::{Key, condition_status, text};
 use crate::api::{ApiServer, Change, Kind};
 use crate::cloud::Cloud;
-use crate::facts::{ETCD, Fact, Facts, Power, What};
+use crate::facts::{ETCD, Fact, Facts};
+use crate::facts::{Power, What};
 use crate::happen::{self, PEOPLE};
 use crate::machine::node_status::KUBELET_PORT;
 use crate::machine::{Machine, Peer, Sent};
-use crate::scenario::{ControllerEvent, Etcd, Event, Happening, START, Scenario, Trigger};
-use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage, Timings};
-use crate::time::{Time, after};
+use crate::scenario::{ControllerEvent, Etcd, Event, Happening, Scenario, Trigger};
+use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage};
+use crate::time::{START, Time, after};
+use crate::timings::Timings;
 use crate::writers::{Writer, Writers};
 use crate::{observer, setup};
+use device::{Device, devices};
 
 /// How long after a change in the API a kubelet acts on it.
 const KUBELET_REACTION: Duration = Duration::from_millis(20);
@@ -116,7 +119,7 @@ impl World {
         let by_address = numbered()
             .filter_map(|(number, machine)| Some((machine.bmc.as_ref()?.0, number)))
             .collect();
-        let rack = rack::devices(scenario);
+        let rack = devices(scenario);
         let mut agenda = Agenda::default();
         let mut waiting = Vec::new();
         for (number, happening) in scenario.happenings.iter().enumerate() {

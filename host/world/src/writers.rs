@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::{Facts, What};
+use crate::facts::Facts;
+use crate::facts::What;
 use crate::time::Time;
 
 /// One process that writes.

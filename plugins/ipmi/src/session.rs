@@ -3,9 +3,8 @@
 
 use std::cell::Cell;
 
-use node_remedy_sdk::{Cipher, Failure, FailureKind, Fields, Host, Key, Refused};
+use node_remedy_sdk::{Cipher, Failure, FailureKind, Host, Key, Refused};
 
-use crate::chassis::{self, Control, Refusal};
 use crate::codec::message::{self, Command};
 use crate::codec::packet::{self, Packet, Sealed};
 use crate::codec::setup::Exchange;
@@ -14,6 +13,9 @@ use crate::failures;
 use crate::limits;
 use crate::link::{Link, Lost, Patience, Rejected, Wrong};
 use crate::parameters::Privilege;
+
+const SET_PRIVILEGE: Command = Command { netfn: 0x06, number: 0x3b };
+const CLOSE: Command = Command { netfn: 0x06, number: 0x3c };
 
 /// An open session.
 pub(crate) struct Session<'l, H: Host> {
@@ -84,32 +86,12 @@ impl<'l, H: Host> Session<'l, H> {
 
     /// Raises the session from user, where it begins, to the privilege that switching needs.
     pub(crate) fn raise(&self, privilege: Privilege) -> Result<(), Failure> {
-        let reply = self.ask(chassis::SET_PRIVILEGE, &[privilege.number()], Patience::Full);
+        let reply = self.ask(SET_PRIVILEGE, &[privilege.number()], Patience::Full);
         let reply = reply.map_err(|lost| lost.into_failure("set session privilege level"))?;
         if reply.completion == 0 {
             return Ok(());
         }
         Err(failures::privilege_refused(privilege, reply.completion))
-    }
-
-    /// Is the machine powered?
-    pub(crate) fn powered(&self) -> Result<bool, Failure> {
-        chassis::powered(self)
-    }
-
-    /// Switches the machine.
-    pub(crate) fn control(&self, control: Control) -> Result<(), Refusal> {
-        chassis::control(self, control)
-    }
-
-    /// What the BMC calls the machine, if it says so.
-    pub(crate) fn system_guid(&self) -> Option<[u8; 16]> {
-        chassis::system_guid(self)
-    }
-
-    /// What the BMC itself is, if it says so.
-    pub(crate) fn device_id(&self) -> Fields {
-        chassis::device_id(self)
     }
 
     /// One command and its response.
@@ -140,7 +122,7 @@ impl<'l, H: Host> Session<'l, H> {
 
     /// Ends the session; if the answer does not come, the host says it once more.
     pub(crate) fn close(&self) {
-        let closed = self.ask(chassis::CLOSE, &self.bmc_sid.to_le_bytes(), Patience::Parting);
+        let closed = self.ask(CLOSE, &self.bmc_sid.to_le_bytes(), Patience::Parting);
         if closed.is_ok() {
             self.withdraw_farewell();
         }
@@ -148,7 +130,7 @@ impl<'l, H: Host> Session<'l, H> {
 
     /// Says the close once, of a session that may stand on the BMC's side only; nothing waits for an answer.
     pub(crate) fn give_up(&self) -> Result<(), Failure> {
-        let close = message::request(chassis::CLOSE, 0, &self.bmc_sid.to_le_bytes());
+        let close = message::request(CLOSE, 0, &self.bmc_sid.to_le_bytes());
         self.link.send(&self.seal_next(&close)?)?;
         self.withdraw_farewell();
         Ok(())
@@ -162,7 +144,7 @@ impl<'l, H: Host> Session<'l, H> {
     /// Leaves the host a close that the BMC will still take a few packets from now.
     pub(crate) fn renew_farewell(&self) -> Result<(), Failure> {
         let seq = self.next_seq.get().wrapping_add(limits::FAREWELL_AHEAD);
-        let close = message::request(chassis::CLOSE, 0, &self.bmc_sid.to_le_bytes());
+        let close = message::request(CLOSE, 0, &self.bmc_sid.to_le_bytes());
         self.link.farewell(&self.seal(seq, &close)?);
         self.farewell_seq.set(seq);
         Ok(())

@@ -5,7 +5,8 @@ use node_remedy_sdk::{Failure, FailureKind, Fields, Host, PlugState};
 
 use crate::limits;
 use crate::refusal::NO_DOMAIN;
-use crate::rpc::{Link, Procedure, protocol};
+use crate::refusal::protocol;
+use crate::rpc::{Link, Procedure};
 use crate::xdr::{Reader, Writer};
 
 const fn reads(number: u32, what: &'static str) -> Procedure {

@@ -3,7 +3,6 @@
 use node_remedy_sdk::{Failure, FailureKind};
 
 use crate::limits;
-use crate::rpc::protocol;
 use crate::xdr::Reader;
 
 /// There is no such domain.
@@ -33,6 +32,12 @@ pub(crate) fn read(what: &str, payload: &[u8]) -> Failure {
     failure.retryable = is_retryable;
     failure.device_code = Some(code);
     failure
+}
+
+/// The daemon does not speak as it should.
+pub(crate) fn protocol(what: &str, found: &str) -> Failure {
+    let detail = format!("failed to {what}: found {found}; is a libvirt daemon at this address?");
+    Failure::new(FailureKind::Protocol, detail)
 }
 
 fn meaning(code: i64, said: &str) -> (FailureKind, bool, &'static str) {

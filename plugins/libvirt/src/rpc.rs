@@ -6,7 +6,7 @@ use std::cell::Cell;
 use node_remedy_sdk::{Connection, Failure, FailureKind, Host, NetError, Part};
 
 use crate::limits;
-use crate::refusal;
+use crate::refusal::{self, protocol};
 use crate::xdr::{Reader, Writer};
 
 /// The remote protocol of libvirtd, and its only version.
@@ -215,10 +215,4 @@ fn check(what: &str, answer: &Message, call: Procedure, serial: u32) -> Result<(
         return Err(protocol(what, &format!("{found}, expected {serial} of {}", call.number)));
     }
     Ok(())
-}
-
-/// The daemon does not speak as it should.
-pub(crate) fn protocol(what: &str, found: &str) -> Failure {
-    let detail = format!("failed to {what}: found {found}; is a libvirt daemon at this address?");
-    Failure::new(FailureKind::Protocol, detail)
 }

@@ -4,7 +4,8 @@
 use node_remedy_sdk::{Failure, FailureKind, Fields, Host};
 
 use crate::limits;
-use crate::rpc::{Link, Procedure, protocol};
+use crate::refusal::protocol;
+use crate::rpc::{Link, Procedure};
 use crate::xdr::{Reader, Writer};
 
 const AUTH_LIST: Procedure = reads(66, "ask the libvirt daemon how to log in");

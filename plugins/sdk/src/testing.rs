@@ -12,9 +12,11 @@ use std::net::UdpSocket;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use crate::testing::device::World;
 use crate::{Host, HttpRequest, HttpResponse, Level, NetError, Refused};
 
 mod datagram;
+mod device;
 pub mod faults;
 mod keys;
 mod stream;
@@ -22,28 +24,9 @@ pub mod web;
 
 use self::datagram::Link;
 pub use self::datagram::TestDatagram;
+pub use device::{Device, Trace};
 pub use keys::{TestKey, TestSecret};
 pub use stream::{Said, Stream, TestConnection};
-
-/// A device in memory: takes a datagram, answers with datagrams and how long each takes.
-///
-/// ```
-/// use node_remedy_sdk::testing::Device;
-///
-/// /// Answers once, late, and is silent from then on.
-/// struct Dying(bool);
-///
-/// impl Device for Dying {
-///     fn datagram(&mut self, _: u64, _: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {
-///         if std::mem::replace(&mut self.0, true) { Vec::new() } else { vec![(900, data.to_vec())] }
-///     }
-/// }
-/// assert_eq!(Dying(true).datagram(0, 1, b"are you there"), []);
-/// ```
-pub trait Device {
-    /// One datagram from a conversation (`peer` tells them apart).
-    fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)>;
-}
 
 impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Vec<u8>)>> Device for F {
     fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {
@@ -76,59 +59,6 @@ impl<F: FnMut(u64, &HttpRequest) -> (u64, HttpResponse)> Web for F {
     }
 }
 
-/// What the plugin did, in order.
-///
-/// ```
-/// use node_remedy_sdk::Host;
-/// use node_remedy_sdk::testing::{TestHost, Trace};
-///
-/// let host = TestHost::new(30_000);
-/// host.begin_effect("off").unwrap();
-/// assert_eq!(host.trace(), [Trace::BeganEffect { note: "off".to_owned() }]);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trace {
-    /// Sent a datagram.
-    Sent {
-        /// When.
-        at_ms: u64,
-        /// What.
-        bytes: Vec<u8>,
-    },
-    /// Received one.
-    Received {
-        /// When.
-        at_ms: u64,
-        /// What.
-        bytes: Vec<u8>,
-    },
-    /// Asked a web server.
-    Asked {
-        /// When.
-        at_ms: u64,
-        /// Method and path.
-        line: String,
-        /// The body.
-        body: Vec<u8>,
-    },
-    /// Was answered by it.
-    Answered {
-        /// When.
-        at_ms: u64,
-        /// The status code.
-        status: u16,
-    },
-    /// Passed the commit point.
-    BeganEffect {
-        /// Its note.
-        note: String,
-    },
-    /// Wrote to the log.
-    Logged(String),
-    /// The host said farewell on its behalf.
-    Farewell,
-}
-
 enum Endpoint {
     Device(Rc<RefCell<dyn Device>>),
     Socket(String),
@@ -156,30 +86,6 @@ pub struct TestHost {
     cancel_at_ms: Option<u64>,
     refuse_effect: Option<String>,
     login_data: BTreeMap<String, String>,
-}
-
-struct World {
-    now_ms: Cell<u64>,
-    deadline_ms: u64,
-    began: Option<Instant>,
-    peers: Cell<u64>,
-    random: Cell<u64>,
-    trace: RefCell<Vec<Trace>>,
-    secret_uses: Rc<Cell<u32>>,
-    checkpoint: RefCell<Option<Vec<u8>>>,
-}
-
-impl World {
-    fn now_ms(&self) -> u64 {
-        match self.began {
-            Some(began) => u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            None => self.now_ms.get(),
-        }
-    }
-
-    fn trace(&self, entry: Trace) {
-        self.trace.borrow_mut().push(entry);
-    }
 }
 
 impl TestHost {

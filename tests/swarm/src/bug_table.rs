@@ -9,7 +9,7 @@ use node_remedy_decide::bug::Bug;
 use node_remedy_swarm::bugs::{Found, Search};
 
 use crate::arguments::Arguments;
-use crate::verdict;
+use crate::told::verdict;
 
 /// Sows bugs, one after the other; one that is not found fails.
 pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<ExitCode> {

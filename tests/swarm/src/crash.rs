@@ -20,7 +20,8 @@ use node_remedy_world::facts::{Fact, What};
 use node_remedy_world::scenario::{Event, START};
 use node_remedy_world::time::between;
 
-use crate::checks::{Violation, check};
+use crate::checks::Violation;
+use crate::checks::check;
 use crate::definitions;
 use crate::play::misfits;
 use crate::scene::{Scene, Setting};

@@ -10,7 +10,8 @@ use node_remedy_world::facts::{Fact, Power, PowerCause, Taken, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::{Time, between};
 
-use crate::checks::{Violation, check};
+use crate::checks::Violation;
+use crate::checks::check;
 use crate::scene::{Scene, Setting};
 
 /// What became of a night.

@@ -20,11 +20,10 @@ use node_remedy_swarm::crash::{Points, every_point};
 use self::arguments::Arguments;
 use self::told::TOLD;
 
+use crate::told::{TELL_EVERY, verdict};
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// How often progress is told.
-const TELL_EVERY: Duration = Duration::from_secs(10);
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
@@ -70,8 +69,4 @@ fn crash(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let of = if plans == sum.of { String::new() } else { format!(" of {}", sum.of) };
     println!("\n{plans}{of} plans, {wrong} violations, {s} s on {threads} threads");
     Ok(verdict(wrong == 0))
-}
-
-fn verdict(is_well: bool) -> ExitCode {
-    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

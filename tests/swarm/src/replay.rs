@@ -11,8 +11,7 @@ use node_remedy_swarm::night::{Night, path};
 use node_remedy_swarm::play::{Outcome, judged};
 
 use crate::arguments::Arguments;
-use crate::told::each_failure;
-use crate::verdict;
+use crate::told::{each_failure, verdict};
 
 /// Fewer would leave nobody to play other nights.
 const THREADS_MIN: usize = 2;

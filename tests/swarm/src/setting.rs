@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::guards::{Breaker, Guards};
 use crate::scene::Setting;
-use crate::unhindered::{faulty, unhindered};
+use crate::unhindered::{faulty, is_default, unhindered};
 
 /// The label by which seams keep a node from being fenced.
 const EXCLUDES: &str = "node-remedy.io/exclude";
@@ -116,10 +116,6 @@ fn sound_bmcs(scenario: &Scenario) -> BTreeSet<String> {
         is_well && !befalls(&node.name)
     };
     scenario.nodes.iter().filter(is_sound).map(|node| node.name.clone()).collect()
-}
-
-pub(crate) fn is_default<T: Default + PartialEq>(one: &T) -> bool {
-    *one == T::default()
 }
 
 /// The breaker that the policies ask for, where they say all of it.

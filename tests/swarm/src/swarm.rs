@@ -13,8 +13,7 @@ use node_remedy_swarm::play::{Outcome, judged};
 
 use crate::arguments::{Arguments, Output};
 use crate::summary::Summary;
-use crate::told::each_failure;
-use crate::{TELL_EVERY, verdict};
+use crate::told::{TELL_EVERY, each_failure, verdict};
 
 /// Plays the nights that were asked for, and tells of those that broke an invariant.
 pub(crate) fn swarm(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {

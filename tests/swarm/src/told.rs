@@ -1,6 +1,7 @@
 //! Makes nights that went wrong short, writes their files and says so.
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use node_remedy_decide::bug::Bug;
@@ -73,4 +74,11 @@ fn failure(whole: &Outcome, origin: &Origin) -> anyhow::Result<Failure> {
     let shrunk = shrink(whole, first, PLAYS_MAX, tell)?;
     let (broken, night) = (whole.broken.clone(), whole.night.clone());
     Ok(Failure { broken, night, shrunk, origin: origin.clone() })
+}
+
+/// How often progress is told.
+pub(crate) const TELL_EVERY: Duration = Duration::from_secs(10);
+
+pub(crate) fn verdict(is_well: bool) -> ExitCode {
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -8,8 +8,6 @@ use node_remedy_world::api::Kind;
 use node_remedy_world::scenario::{Document, Event, Happening, NodeSpec};
 use serde_json::Value;
 
-use crate::setting::is_default;
-
 /// Long enough for every pause between tries.
 const AFTERMATH: Duration = Duration::from_hours(1);
 
@@ -151,4 +149,8 @@ fn text<'v>(one: &'v Value, key: &str) -> Option<&'v str> {
 
 fn list<'v>(one: &'v Value, at: &str) -> &'v [Value] {
     one.pointer(at).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub(crate) fn is_default<T: Default + PartialEq>(one: &T) -> bool {
+    *one == T::default()
 }

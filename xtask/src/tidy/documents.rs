@@ -1,6 +1,6 @@
 //! Documents that name things: links must lead somewhere, and tests that a promise names must be.
 
-use super::Source;
+use super::source::Source;
 
 /// Relative links of a Markdown file that lead nowhere. Code is not looked into.
 pub(super) fn broken_links(source: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {

@@ -11,6 +11,7 @@ mod tree;
 
 pub use self::problem::{Path, Problem, Problems, Reading, Severity, Spot};
 pub use self::suggest::nearest;
-pub use self::tree::{Document, Place, Tree, Value};
+pub use self::tree::{Document, Tree, Value};
+pub use problem::Place;
 
 pub(crate) use self::check::{check, schema_of, unknown_field};

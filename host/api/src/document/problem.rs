@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::tree::Place;
 use crate::limits;
 
 /// A place inside a document, as a person writes it: `thresholdConfigs[0].remedy1[1].period`.
@@ -234,4 +233,13 @@ impl fmt::Display for Problems {
         }
         Ok(())
     }
+}
+
+/// Line and column, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Line.
+    pub line: usize,
+    /// Column, in characters.
+    pub column: usize,
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::problem::{Path, Problem, Problems, Reading, Segment, Severity, Spot, shorten};
+use crate::document::problem::Place;
 use crate::limits;
 
 /// One document and where it came from.
@@ -28,15 +29,6 @@ pub struct Tree {
     pub place: Option<Place>,
     /// The value.
     pub value: Value,
-}
-
-/// Line and column, both counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// Line.
-    pub line: usize,
-    /// Column, in characters.
-    pub column: usize,
 }
 
 /// What YAML and JSON have in common.

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::image::is_digest;
-use super::{
-    ConfigMapSource, FencePlugin, FencePluginSpec, Image, OciSource, PluginSource, Registry,
-    RegistryTls,
-};
+use super::{FencePlugin, Image, Registry};
 use crate::document::{Document, Path, Problems, Reading, Severity, Tree, check, schema_of};
+use crate::fenceplugin::model::{
+    ConfigMapSource, FencePluginSpec, OciSource, PluginSource, RegistryTls,
+};
 use crate::plan::{Grant, check_grant};
 use crate::{GROUP, VERSION};
 

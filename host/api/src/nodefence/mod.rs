@@ -8,11 +8,13 @@ mod journal;
 mod ladder;
 mod proof;
 mod record;
+mod signs;
 
 pub use self::journal::*;
 pub use self::ladder::*;
 pub use self::proof::*;
 pub use self::record::*;
+pub use self::signs::*;
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;

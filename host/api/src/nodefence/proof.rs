@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::nodefence::record::Signs;
+use crate::nodefence::signs::Signs;
 use crate::time::Moment;
 
 /// Evidence that the node is off or isolated.

@@ -10,6 +10,7 @@ use crate::limits;
 use crate::nodefence::journal::{FailureKind, Operation};
 use crate::nodefence::ladder::{Decided, JobRun};
 use crate::nodefence::proof::Proof;
+use crate::nodefence::signs::Signs;
 use crate::time::Moment;
 
 /// All that a controller knows of a run; a new process needs nothing else.
@@ -399,22 +400,6 @@ pub enum RequestKind {
     AbortLeaveOff,
     /// The machine was seen off.
     ConfirmOff,
-}
-
-/// Signs of life as they stand in the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Signs {
-    /// The boot they belong to.
-    #[serde(default, rename = "bootID")]
-    #[schemars(length(max = 128))]
-    pub boot_id: String,
-    /// The node Lease's renewal as written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lease_renewed: Option<Moment>,
-    /// The newest kubelet report as written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reported: Option<Moment>,
 }
 
 /// Signs of life and when they were read.

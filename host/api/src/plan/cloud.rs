@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use super::expression::NodeFacts;
 use super::plugins::{plugin_of_provider, told_by_plug};
-use super::source::{RESTART_INSTANCE, device};
-use super::{
-    Allows, Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, SecretPlace, Stage,
+use super::{Allows, Grant};
+use crate::plan::device::{RESTART_INSTANCE, device};
+use crate::plan::model::{
+    Builtin, Credential, Method, NeededFor, NodePlan, Run, SecretPlace, Stage,
 };
 
 /// What stands for a plugin where nothing is said.

@@ -10,8 +10,8 @@ use super::object::{Step, misplaced, missing, own_method, questionable};
 use super::plugins;
 use super::properties::{Definition, Line, data, definition, lines, normal};
 use super::source::{Does, Draft, FenceSource, Grants, Nodes, StageDraft};
-use super::{Builtin, Run};
 use crate::document::{Document, Problems, Reading, Tree, unknown_field};
+use crate::plan::model::{Builtin, Run};
 
 /// The label that carries a name which an object cannot have, such as one with underscores.
 const NAME_LABEL: &str = "node-remedy.io/name";

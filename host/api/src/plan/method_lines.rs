@@ -10,9 +10,10 @@ use super::object::{FIRST_CREDENTIAL, IDENTITY_KEY, SECRET_KEY, missing, own_met
 use super::plugins::{self, Asked};
 use super::properties::{Definition, Line, normal};
 use super::source::{Does, Draft};
-use super::{Credential, LiteralPlace, SecretPlace, trust};
+use super::trust;
 use crate::document::{Problems, nearest};
 use crate::nodefence::Action;
+use crate::plan::model::{Credential, LiteralPlace, SecretPlace};
 
 /// The names under which a method says which plugin it wants.
 const PLUGIN_NAMES: [&str; 4] = ["plugin", "method-name", "agent-name", "agent"];

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::expression::NodeFacts;
 use super::grants::is_cidr;
-use super::source::only;
 use crate::limits;
+use crate::plan::device::only;
 
 /// The parameter that names the NetworkFenceClass, which says what the next three do.
 pub const CLASS: &str = "networkFenceClass";

@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 
 use super::expression::Expression;
 use super::plugins::{Asked, only_watches};
-use super::source::{Does, Draft, FenceSource, Grants, Nodes, RESTART_INSTANCE, StageDraft};
-use super::{Builtin, Credential, Run, SecretPlace, grants, network_fence, trust};
+use super::source::{Does, Draft, FenceSource, Grants, Nodes, StageDraft};
+use super::{grants, network_fence, trust};
 use crate::document::{
     Document, Path, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
@@ -20,6 +20,8 @@ use crate::fenceconfiguration::{
     StageSpec, TemplateSpec,
 };
 use crate::nodefence::Action;
+use crate::plan::device::RESTART_INSTANCE;
+use crate::plan::model::{Builtin, Credential, Run, SecretPlace};
 use crate::selector::Selector;
 use crate::{GROUP, VERSION};
 

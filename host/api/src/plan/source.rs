@@ -5,18 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
-use super::plugins::{Asked, is_cloud, only_watches, plugin_of_provider, told_by_plug};
-use super::{
-    Allows, Builtin, Credential, Grant, Method, NeededFor, NodePlan, Run, Stage, cloud,
-    network_fence,
-};
+use super::plugins::{Asked, only_watches, plugin_of_provider, told_by_plug};
+use super::{Allows, Grant, cloud, network_fence};
 use crate::document::{Problem, Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
 use crate::limits;
+use crate::plan::device::{device, only};
+use crate::plan::model::{Builtin, Credential, Method, NeededFor, NodePlan, Run, Stage};
 use crate::selector::Selector;
-
-/// The name of the method that is off and on of the node's own cloud instance.
-pub(super) const RESTART_INSTANCE: &str = "restart-instance";
 
 /// How some nodes, or one, are fenced.
 #[derive(Clone, Debug)]
@@ -388,14 +384,6 @@ fn exact_grants(method: &Method, node: &NodeFacts) -> Vec<Grant> {
     vec![Grant { plugin, allows: Allows { cidrs, ..Allows::default() } }]
 }
 
-/// The network of one address.
-pub(super) fn only(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(ip) => format!("{ip}/32"),
-        IpAddr::V6(ip) => format!("{ip}/128"),
-    }
-}
-
 /// A grant for the one address that a method names, or for its cloud's own.
 fn exact_grant(method: &Method) -> Option<Grant> {
     let Some(address) = method.parameters.get("address") else { return cloud::grant(method) };
@@ -417,22 +405,6 @@ fn split_port(address: &str) -> (&str, Option<u16>) {
     match address.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') => (host, port.parse().ok()),
         Some(_) | None => (address, None),
-    }
-}
-
-/// Methods that speak to one address speak to one device. In a cloud, or behind what manages many
-/// hypervisors, whatever its address, each machine is its own: they need not wait for each other, and one that does not start again says
-/// nothing of the others.
-pub(super) fn device(
-    plugin: Option<&str>,
-    plug: &str,
-    parameters: &BTreeMap<String, String>,
-) -> String {
-    match (plugin, parameters.get("address")) {
-        (Some(plugin), _) if is_cloud(plugin) && !plug.is_empty() => format!("{plugin}/{plug}"),
-        (Some(plugin), Some(address)) => format!("{plugin}/{address}"),
-        (Some(plugin), None) => plugin.to_owned(),
-        (None, _) => String::new(),
     }
 }
 

@@ -4,12 +4,12 @@
 //! from there, a node could have the device's password sent to itself, or another machine cut in its place; and a
 //! plug is which machine. So both are text or stand in the inventory, unless the admin trusts a field by name.
 
-use super::Builtin;
 use super::expression::Expression;
 use super::network_fence::CIDRS;
 use super::plugins::{is_built_in, only_watches};
 use super::source::{Does, Draft};
 use crate::document::Problems;
+use crate::plan::model::Builtin;
 
 /// What to write instead, in a FenceConfiguration.
 pub(super) const OF_FENCE_CONFIGURATION: &str =

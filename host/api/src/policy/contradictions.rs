@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{PauseWindow, Policies, Policy, ReleaseMode, Remedy, Rung, Sign, Threshold};
+use super::{PauseWindow, Policies, ReleaseMode, Sign};
 use crate::document::{Path, Severity};
 use crate::limits;
 use crate::nodefence::Grade;
+use crate::policy::model::{Policy, Remedy, Rung, Threshold};
 use crate::time::{Moment, Span};
 
 /// The longest pause before a retry, whatever `backoff` says.

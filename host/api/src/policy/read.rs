@@ -7,20 +7,20 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::{
-    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Policy, Remedy, Rung,
-    Sign, Threshold, contradictions, pod_template,
+    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Sign, contradictions,
+    pod_template,
 };
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
 use crate::fenceplugin::{NAME_MAX as PLUGIN_NAME_MAX, is_name as is_plugin_name};
-use crate::limits;
+use crate::policy::model::{Policy, Remedy, Rung, Threshold};
 use crate::remedyconfiguration::{
     RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RungItem, ThresholdConfig,
 };
 use crate::selector::Selector;
 use crate::time::Span;
-use crate::{GROUP, VERSION};
+use crate::{GROUP, VERSION, limits};
 
 /// What the proposal's document calls itself.
 const DOCUMENT_API_VERSION: &str = "node-remedy/v1alpha";

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditions::Condition;
 use crate::limits;
 use crate::policy::Policies;
+use crate::remedyconfiguration::sign::status_schema;
 use crate::time::Span;
 
 /// Which nodes, which thresholds, which remedies.
@@ -249,15 +250,6 @@ pub struct RemedyConfigurationStatus {
     /// The generation that the conditions speak of.
     #[serde(default)]
     pub observed_generation: i64,
-}
-
-/// Any condition status, as a boolean or as the word Kubernetes uses. No type is given because
-/// both are legal; the enumeration is what the API server checks.
-fn status_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "x-kubernetes-preserve-unknown-fields": true,
-        "enum": [true, false, "True", "False", "Unknown"],
-    })
 }
 
 /// A pod template with the proposal's shorthands is not a `PodTemplateSpec`, so it is checked here

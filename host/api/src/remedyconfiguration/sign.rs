@@ -4,7 +4,6 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::status_schema;
 use crate::limits;
 use crate::time::Span;
 
@@ -168,5 +167,14 @@ pub(super) fn words_schema(_: &mut SchemaGenerator) -> Schema {
         "items": { "type": "string", "minLength": 1, "maxLength": 128 },
         "minItems": 1,
         "maxItems": limits::SIGN_WORDS_MAX,
+    })
+}
+
+/// Any condition status, as a boolean or as the word Kubernetes uses. No type is given because
+/// both are legal; the enumeration is what the API server checks.
+pub(crate) fn status_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-preserve-unknown-fields": true,
+        "enum": [true, false, "True", "False", "Unknown"],
     })
 }

@@ -11,9 +11,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::storm::Health;
-use super::{NodeHealth, Refusal, Verdict};
 use crate::bug::{Bug, guard};
+use crate::gate::health::Health;
+use crate::gate::refusal::{Refusal, Verdict};
+use crate::gate::view::NodeHealth;
 
 /// Refuses a control-plane node unless all the others are well and are a majority without it.
 pub(super) fn refuse_control_plane(

@@ -3,9 +3,10 @@
 //! Nodes are counted, not what their pods ask for: the whole cluster's pods are not kept. A node
 //! counts while it is heard and Ready and nothing keeps the target's pods from it.
 
-use super::storm::Health;
-use super::{NodeHealth, Refusal, Verdict};
 use crate::bug::{Bug, guard};
+use crate::gate::health::Health;
+use crate::gate::refusal::{Refusal, Verdict};
+use crate::gate::view::NodeHealth;
 
 /// Refuses while too small a share of all nodes could take pods without the target.
 pub(super) fn refuse_headroom(

@@ -2,29 +2,10 @@
 
 use alloc::string::String;
 
-use super::{Refusal, Verdict};
 use crate::bug::{Bug, guard};
+use crate::gate::refusal::{Refusal, Verdict};
+use crate::gate::view::StorageLease;
 use crate::{Span, Time};
-
-/// What is known of the Lease that whoever sees a node use its storage keeps for it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum StorageLease {
-    /// Nobody asked.
-    #[default]
-    NotAsked,
-    /// There is none: nobody vouches for the node.
-    Absent,
-    /// It was last seen to be renewed then.
-    Renewed {
-        /// By our own clock, when another renewal than before was first read.
-        at: Time,
-    },
-    /// It could not be read.
-    Unread {
-        /// Why.
-        why: String,
-    },
-}
 
 /// Refuses a node that was seen to use its storage within this time, or of which that is not known.
 pub(super) fn refuse_storage(

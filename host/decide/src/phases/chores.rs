@@ -6,10 +6,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::isolating::record_proof;
 use super::leave::{heed_trigger, leave_to_cut};
 use super::waiting::{kdump_seen, of_a_part};
 use crate::bug::{Bug, guard};
+use crate::phases::proving::record_proof;
 use crate::retry::give_way;
 use crate::run::{Flow, Run};
 use crate::{

@@ -7,14 +7,12 @@
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::retry::fail;
+use crate::retry::{fail, not_verified};
 use crate::run::{Flow, Run};
 use crate::{
     Action, Binding, End, FailureKind, LOOK_EVERY, Method, MethodIndex, Operation, ParkReason,
     Plan, PlugState, Record, Rule, Span, Time,
 };
-
-use super::verifying::not_verified;
 
 /// How old a read of a BMC or a cloud may be.
 const ASKED_WITHIN: Span = Span::minutes(1);

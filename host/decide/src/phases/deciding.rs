@@ -9,7 +9,7 @@ use alloc::string::String;
 
 use super::leave::heed_trigger;
 use crate::decided::{DECIDING_MAX, DECISIONS_KEPT, DECISIONS_MAX, WHY_MAX};
-use crate::retry::{begin_pass, give_way};
+use crate::retry::{ask_again, give_way, name};
 use crate::run::{Flow, Run};
 use crate::{
     Choice, Decided, Effect, Hold, NodeView, Notice, ParkReason, Phase, RESEND_EVERY, Remedy, Rule,
@@ -176,30 +176,6 @@ fn repeats(run: &Run<'_>, choice: &Choice) -> bool {
     before.any(|before| is_of_plan(before) == Some(meant))
 }
 
-/// The plugin is asked again where it may be: what it decided last has ended. `None` where another remedy of
-/// the ladder, or a person, has the next turn.
-pub(crate) fn ask_again(run: &mut Run<'_>) -> Option<Flow> {
-    if !run.may_ask_again() {
-        return None;
-    }
-    let now = run.now;
-    let remedy = name(run);
-    if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
-        open.ended_at = Some(now);
-        run.notice(Notice::AskingAgain { remedy });
-    }
-    begin_pass(run);
-    Some(Flow::Go(Phase::Waiting))
-}
-
-/// What was decided did not come about.
-pub(crate) fn note_failed(run: &mut Run<'_>, reason: &ParkReason) {
-    let why: String = reason.found().chars().take(WHY_MAX).collect();
-    if let Some(open) = run.record.deciding_mut().filter(|open| open.choice.is_some()) {
-        open.failed = Some(why);
-    }
-}
-
 /// A person has a rung tried anew whose plugin had said its last word.
 pub(crate) fn begin_anew(run: &mut Run<'_>) {
     let now = run.now;
@@ -207,11 +183,6 @@ pub(crate) fn begin_anew(run: &mut Run<'_>) {
     if let Some(open) = run.record.deciding_mut().filter(|open| is_last(open)) {
         open.ended_at = Some(now);
     }
-}
-
-fn name(run: &Run<'_>) -> String {
-    let rung = run.plan.ladder.get(run.record.rung);
-    rung.map(|rung| rung.name.clone()).unwrap_or_default()
 }
 
 impl Run<'_> {

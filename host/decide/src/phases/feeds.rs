@@ -3,14 +3,14 @@
 use alloc::vec::Vec;
 
 use super::contradiction::{Contradiction, contradiction};
-use super::power::is_other_machine;
-use super::verifying::{Wiring, any_labelled, baseline, silence, wiring};
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut;
+use crate::phases::identity_check::is_other_machine;
+use crate::phases::wiring::{Wiring, any_labelled, baseline, silence, wiring};
 use crate::retry::{await_device, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Grade, LOOK_EVERY, MethodIndex, NodeView, Operation, Phase, PlugState, Rule, Span, Time,
+    Action, Grade, LOOK_EVERY, MethodIndex, NodeView, Operation, Phase, PlugState, Rule, Span,
+    Time, cut,
 };
 
 /// How long feeds are read that say nothing; by then the `on` will not reach them either.

@@ -3,15 +3,14 @@
 use alloc::string::{String, ToString};
 
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut;
-use crate::people::abort_reason;
+use crate::cut::abort_reason;
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
 use crate::threshold::just_back_until;
 use crate::{
     Action, Approval, Crossing, Effect, FinalReason, Goal, HAND_OVER, Hold, LOOK_EVERY, NodeView,
-    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Refusal, Remedy, Rule, View,
+    OpId, Operation, PROBE_EVERY, ParkReason, Phase, Refusal, Remedy, Rule, View, cut,
 };
 
 /// A1: gives leave to cut something now, or says what happens instead.

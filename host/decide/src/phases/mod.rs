@@ -18,5 +18,8 @@ pub(crate) mod verifying;
 
 pub(crate) mod way_back;
 
+mod identity_check;
 pub(crate) mod pauses;
+mod proving;
 pub(crate) mod recovering;
+mod wiring;

@@ -1,9 +1,8 @@
 //! Power-management, first half: which machine is it, is it on, switch it off.
 
-use crate::bug::{Bug, guard, is_sown};
-use crate::identity::{Match, made_anew, matches};
+use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want};
-use crate::retry::{await_device, fail, give_up, method_failed, park, retry, unreachable};
+use crate::retry::{await_device, fail, give_up, method_failed, not_verified, retry, unreachable};
 use crate::run::{Flow, Run};
 use crate::{
     Action, End, Execution, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice,
@@ -12,8 +11,8 @@ use crate::{
 
 use super::contradiction::fell_silent;
 use super::leave::leave_to_cut;
-use super::verifying::not_verified;
 use super::waiting::{hold_for_dump, lacks_approval};
+use crate::phases::identity_check::stop_if_other_machine;
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
@@ -250,35 +249,6 @@ fn has_another_way(run: &Run<'_>, index: MethodIndex) -> bool {
 
 fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {
     plan.method(index).is_some_and(|method| method.kind == Kind::ResetOnly)
-}
-
-/// P8: a machine that is not the node is never touched.
-pub(crate) fn stop_if_other_machine(
-    run: &mut Run<'_>,
-    index: MethodIndex,
-    identity: &[(alloc::string::String, alloc::string::String)],
-) -> Option<Flow> {
-    let method = run.plan.method(index)?;
-    match matches(method, identity, run.policy.identity) {
-        Match::Same => {
-            let reason = made_anew(&run.record, index, identity)?;
-            run.rule(Rule::P8);
-            Some(park(run, reason))
-        }
-        Match::Stop(_) if is_sown(Bug::IdentityUnchecked) => None,
-        Match::Stop(reason) => {
-            run.rule(Rule::P8);
-            Some(park(run, reason))
-        }
-    }
-}
-
-/// P8: whether what was read names another machine than the node's, or none although it has to.
-pub(crate) fn is_other_machine(run: &Run<'_>, read: &Operation) -> bool {
-    let Some(End::Succeeded { identity, .. }) = &read.end else { return false };
-    let found = run.plan.method(read.method).map(|one| matches(one, identity, run.policy.identity));
-    let is_stop = matches!(found, Some(Match::Stop(_))) && !is_sown(Bug::IdentityUnchecked);
-    is_stop || made_anew(&run.record, read.method, identity).is_some()
 }
 
 /// A4: whose power-off this is, is decided by what was read before our first one.

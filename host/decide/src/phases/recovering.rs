@@ -8,7 +8,9 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{holds_all, may_restore_alive};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
-use crate::retry::{await_device, climb, give_up, node_gone, park, retry, try_again, unreachable};
+use crate::retry::{
+    await_device, climb, give_up, job_left, node_gone, park, retry, try_again, void,
+};
 use crate::run::{Flow, Run};
 use crate::standing::{goes_back, see_it_come_back, still_cut};
 use crate::{
@@ -17,10 +19,11 @@ use crate::{
     Rule, Rung, Span, Time, View,
 };
 
-use super::releasing::{same_boot, void};
-use super::remedying::{describe, job_left, stop_unseen};
-use super::verifying::any_labelled;
+use super::releasing::same_boot;
+use super::remedying::{describe, stop_unseen};
 use super::way_back::{Brought, bring_all_on, restore_all};
+use crate::phases::way_back::is_unanswered;
+use crate::phases::wiring::any_labelled;
 
 /// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
 const REPORT_DUE_WITHIN: Span = Span::minutes(6);
@@ -358,13 +361,6 @@ fn is_shut_by_others(run: &Run<'_>, method: MethodIndex) -> bool {
 /// Whether the method's device did not answer in this phase, and the method holds no cut of ours.
 fn has_gone_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
     !still_cut(run).contains(&method) && is_unanswered(run, method)
-}
-
-/// Whether the method's device did not answer a call of this phase, the last of its kind.
-pub(crate) fn is_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
-    let actions = [Action::On, Action::Status].into_iter();
-    let mut last = actions.filter_map(|action| run.record.last_in_phase(method, action));
-    last.any(|call| unreachable(call.end.as_ref()))
 }
 
 /// S9: our marks go last, and only ours; then the run ends where its goal says.

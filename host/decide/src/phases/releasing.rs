@@ -1,6 +1,5 @@
 //! Giving pods and attachments back: only behind proof, only what it covers, by UID.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,17 +8,17 @@ use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{give_back_disputed, undone};
 use crate::release::{Cover, Left, snapshot};
 use crate::retry::{
-    begin_pass, climb_to_an_off, end_release, go_back, node_gone, park, restart, unreachable,
+    begin_pass, climb_to_an_off, end_release, go_back, node_gone, park, restart, unreachable, void,
 };
 use crate::run::{Flow, Run};
 use crate::{
-    Action, CUT_READ_AGE_MAX, Chore, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY,
-    MethodIndex, NodeView, Notice, OpId, Operation, PROOF_READ_AGE_MAX, ParkReason, Phase,
-    PlugState, Proof, RESEND_EVERY, ROUND_PAUSES_MAX, ReleaseMode, Released, Remedy, Rule, Span,
-    Time, View,
+    Action, Chore, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView,
+    Notice, ParkReason, Phase, PlugState, Proof, RESEND_EVERY, ReleaseMode, Released, Remedy, Rule,
+    Span, Time, View,
 };
 
 use super::contradiction::{Contradiction, ask_again, contradiction};
+use crate::standing::{is_round, is_young};
 
 /// Releases what the proof covers, as long as the proof holds.
 pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
@@ -177,13 +176,6 @@ fn voided(run: &mut Run<'_>, node: &NodeView, proof: &Proof) -> Flow {
         return go_back(run, Goal::BringBack);
     }
     same_boot(run, proof.grade)
-}
-
-pub(crate) fn void(run: &mut Run<'_>) {
-    let now = run.now;
-    if let Some(proof) = run.record.proof.as_mut() {
-        proof.voided_at = proof.voided_at.or(Some(now));
-    }
 }
 
 /// A6: pods were released and the boot they ran in lives. It has to end, if a restart is left.
@@ -358,44 +350,6 @@ fn reads_on(run: &mut Run<'_>, method: MethodIndex) -> Flow {
     void(run);
     end_release(run);
     go_back(run, Goal::BringBack)
-}
-
-/// A feed whose last read is too old for what all of these reads are to prove: one may be slow to go off, and
-/// another come on meanwhile.
-pub(crate) fn outdated(run: &Run<'_>, grade: Grade, reads: &[OpId]) -> Option<MethodIndex> {
-    let read = run.record.operations.iter().filter(|one| reads.contains(&one.id));
-    let feeds: BTreeSet<MethodIndex> = read.map(|one| one.method).collect();
-    let in_round = is_round(run, &feeds);
-    feeds.into_iter().find(|feed| {
-        let last = run.record.last_ended(*feed, Action::Status);
-        let is_young = |one: &Operation| is_young(one, grade, run.now);
-        !in_round && !last.is_some_and(is_young)
-    })
-}
-
-/// Whether a read that was in no round is young enough for the next batch. A machine that is off has to
-/// boot before it writes; one that is cut writes as soon as somebody gives its storage back. However long a device
-/// took to answer, it is as it said a moment ago: else one that takes longer than a read counts would never be believed.
-fn is_young(read: &Operation, grade: Grade, now: Time) -> bool {
-    let ended_within = |age| read.ended_at.is_some_and(|at| at.is_within(age, now));
-    if grade == Grade::StorageFenced {
-        return ended_within(CUT_READ_AGE_MAX);
-    }
-    let just_ended = !is_sown(Bug::SlowReadIsOld) && ended_within(ROUND_PAUSES_MAX);
-    just_ended || read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
-}
-
-/// Whether the last reads of these feeds were made one after the other until just now. Feeds that are
-/// slow to read are read before each batch like any others, but when the last has answered, the first
-/// one's answer is old; and each reads off until somebody switches it on, which is a sign of life too.
-fn is_round(run: &Run<'_>, feeds: &BTreeSet<MethodIndex>) -> bool {
-    let last = |feed: &MethodIndex| run.record.last_ended(*feed, Action::Status);
-    let reads: Vec<_> = feeds.iter().filter_map(last).collect();
-    let Some(begun) = reads.iter().map(|one| one.intended_at).min() else { return false };
-    let took = |one: &&Operation| one.ended_at.map_or(0, |ended| ended.since(one.intended_at).0);
-    let reading: u64 = reads.iter().map(took).sum();
-    let is_whole = feeds.len() > 1 && reads.len() == feeds.len() && begun <= run.now;
-    is_whole && run.now.since(begun).0.saturating_sub(reading) <= ROUND_PAUSES_MAX.0
 }
 
 /// Asks for the next batch: pods first, attachments when their pods are gone. What is asked for

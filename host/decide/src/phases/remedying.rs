@@ -8,7 +8,7 @@ use super::chores::do_chore;
 use super::deciding;
 use super::leave::is_withheld;
 use crate::bug::{Bug, guard, is_sown};
-use crate::retry::{begin_pass, node_gone, park};
+use crate::retry::{begin_pass, job_left, node_gone, park};
 use crate::run::{Flow, Run};
 use crate::sign::condition;
 use crate::{
@@ -287,12 +287,6 @@ fn is_heard_since(run: &Run<'_>, node: &NodeView, end: &JobEnd) -> bool {
     let until = end.at.after(Span(node.lease_duration.0 / 2));
     let is_late = heard_at.is_some_and(|at| at > until);
     guard(Bug::JobOfAnOlderBoot, is_late || run.is_new_boot(&node.signs))
-}
-
-/// The number of the Job that may still go on.
-pub(crate) fn job_left(run: &Run<'_>) -> Option<u32> {
-    let goes_on = |job: &&JobRun| guard(Bug::JobOutlives, job.end.is_none());
-    Some(run.record.jobs.last().filter(goes_on)?.number)
 }
 
 /// Whether a Job that nobody has seen may be made yet: its last request may be carried out when nobody waits for it any more.

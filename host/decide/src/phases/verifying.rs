@@ -7,24 +7,25 @@
 //! 4. every feed is read again, each in a call of its own;
 //! 5. the signs of life are still the same.
 
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::give_back_disputed;
-use crate::retry::{await_device, fail, give_up, go_back, node_gone, retry, unreachable};
+use crate::retry::{
+    await_device, fail, give_up, go_back, node_gone, not_verified, retry, unreachable,
+};
 use crate::run::{Flow, Run};
 use crate::{
-    Action, Baseline, Binding, End, Evidence, FinalReason, Goal, Grade, LOOK_EVERY, MethodIndex,
-    Neighbours, NodeView, Notice, OpId, Operation, ParkReason, Phase, Plan, PlugState, Proof, Rule,
-    Span, Time, View,
+    Action, Baseline, End, Evidence, FinalReason, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView,
+    Notice, OpId, Operation, ParkReason, Phase, PlugState, Proof, Rule, Span, Time,
 };
 
 use super::contradiction::{Contradiction, contradicted, contradiction, fell_silent};
 use super::leave::heed_trigger;
-use super::power::stop_if_other_machine;
-use super::releasing::outdated;
+use crate::phases::identity_check::stop_if_other_machine;
+use crate::phases::wiring::{Wiring, any_labelled, baseline, wiring};
+use crate::standing::outdated;
 
 /// Reads every feed again, then looks whether the node gave a sign of life meanwhile.
 pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
@@ -82,17 +83,6 @@ fn await_outlets(run: &mut Run<'_>, methods: &[MethodIndex]) -> Option<Flow> {
         }
     }
     None
-}
-
-/// Notes the signs of life, once: after the last off, and before the reads that count as proof.
-pub(crate) fn baseline(run: &mut Run<'_>) -> Option<Time> {
-    if let Some(baseline) = &run.record.baseline {
-        return Some(baseline.at);
-    }
-    let view = run.look()?;
-    let signs = run.node(view).map(|node| node.signs.clone()).unwrap_or_default();
-    run.record.baseline = Some(Baseline { at: view.taken_at, signs });
-    Some(view.taken_at)
 }
 
 enum Confirmed {
@@ -204,35 +194,6 @@ fn not_off_yet(run: &mut Run<'_>, method: MethodIndex, read: &Operation) -> Flow
     Flow::Go(Phase::PoweringOff)
 }
 
-/// What is said when the step has failed: which two devices contradict each other, how often it was tried, or what was
-/// in the way.
-pub(crate) fn not_verified(run: &Run<'_>) -> ParkReason {
-    if let Some(reason) = witness_reads_on(run) {
-        return reason;
-    }
-    match run.record.offs(run.plan) {
-        0 => run.record.failed.first().map_or(ParkReason::NoProofPossible, |method| {
-            crate::retry::method_failed(run, *method)
-        }),
-        tries => ParkReason::OffNotVerified { tries },
-    }
-}
-
-/// A plug that we switched off and that reads off, and whose witness read on after that.
-fn witness_reads_on(run: &Run<'_>) -> Option<ParkReason> {
-    run.plan.power_methods().find_map(|index| {
-        let method = run.plan.method(index)?;
-        let witness = method.witness?;
-        let off = run.record.last_effect(index).filter(|effect| effect.action == Action::Off)?;
-        let read = run.record.last_read(witness).filter(|read| read.id > off.id)?;
-        let is_on = read.state() == Some(PlugState::On);
-        (run.record.reads_off(index) && is_on).then(|| ParkReason::WitnessReadsOn {
-            method: method.name.clone(),
-            witness: run.plan.method(witness).map(|one| one.name.clone()).unwrap_or_default(),
-        })
-    })
-}
-
 /// All feeds read off: proof, if the node gave no sign of life since the baseline.
 fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
@@ -324,57 +285,4 @@ fn sign_of_life(run: &mut Run<'_>, baseline: &Baseline, node: &NodeView) -> Flow
         return run.look_in(LOOK_EVERY);
     }
     go_back(run, Goal::Park(ParkReason::AliveThoughOff))
-}
-
-/// Whether plugs that know no machine feed this one.
-pub(crate) enum Wiring {
-    Right,
-    /// The run looks again.
-    Unsure,
-    /// This other node fell silent by them.
-    Wrong(String),
-}
-
-/// P8: a plug that knows no machine, verified or trusted, is believed only after two Lease intervals of silence, and once
-/// every other node was heard since.
-pub(crate) fn wiring(
-    run: &mut Run<'_>,
-    view: &View,
-    node: &NodeView,
-    off: &[MethodIndex],
-    baseline_at: Time,
-) -> Wiring {
-    if !any_labelled(run.plan, off) {
-        return Wiring::Right;
-    }
-    run.rule(Rule::P8);
-    if let Neighbours::Silent(neighbour) = view.neighbours.clone() {
-        return Wiring::Wrong(neighbour);
-    }
-    if silence(run, node, baseline_at).is_some() {
-        return Wiring::Unsure;
-    }
-    if view.neighbours == Neighbours::Awaited {
-        run.look_in(LOOK_EVERY);
-        return Wiring::Unsure;
-    }
-    Wiring::Right
-}
-
-/// Whether one of these plugs is bound to its node by the configuration alone.
-pub(crate) fn any_labelled(plan: &Plan, plugs: &[MethodIndex]) -> bool {
-    let is_labelled = |index: &MethodIndex| {
-        plan.method(*index).is_some_and(|method| method.binding == Binding::Labelled)
-    };
-    plugs.iter().any(is_labelled)
-}
-
-/// Waits until the node could have renewed its Lease twice since then.
-pub(crate) fn silence(run: &mut Run<'_>, node: &NodeView, since: Time) -> Option<Flow> {
-    let until = since.after(Span(node.lease_duration.0 / 4).times(2));
-    if run.now >= until {
-        return None;
-    }
-    run.look_at(until);
-    Some(Flow::Stay)
 }

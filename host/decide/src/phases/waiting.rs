@@ -4,18 +4,17 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
 use crate::bug::{Bug, guard};
-use crate::cut;
 use crate::release::{Cover, cut_drivers};
 use crate::retry::node_gone;
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
 use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, PROBE_EVERY, Phase, PodView,
-    Proof, Rule, Time, View,
+    Proof, Rule, Time, View, cut,
 };
 
-use super::isolating::{prove, storage_fenced};
 use super::leave::{heed_trigger, leave_to_cut};
+use crate::phases::proving::{begin_dump_grace, prove, storage_fenced};
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
@@ -95,12 +94,6 @@ pub(crate) fn hold_for_dump(run: &mut Run<'_>, view: &View) -> Option<Flow> {
     run.look_in(PROBE_EVERY);
     // Said once: a dump takes an hour, and the record says since when.
     Some(if is_first { run.hold(Hold::Dump { until }) } else { Flow::Stay })
-}
-
-/// Begins the grace, if the policy has one and it has not begun; says when it ends.
-pub(crate) fn begin_dump_grace(run: &mut Run<'_>) -> Option<Time> {
-    let grace = run.policy.kdump_grace?;
-    Some(run.record.dump_held_at.get_or_insert(run.now).after(grace))
 }
 
 /// Since when power is waited with: a release in between does not begin the wait anew.

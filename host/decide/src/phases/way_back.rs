@@ -16,7 +16,6 @@ use crate::{
 };
 
 use super::feeds::{Feeds, feeds_read_off};
-use super::recovering::is_unanswered;
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
 pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {
@@ -456,4 +455,11 @@ fn ask_once(run: &mut Run<'_>, plug: MethodIndex) -> Tried {
         return Tried::NotYet(run.call(plug, Action::On));
     };
     if unreachable(tried.end.as_ref()) { Tried::Silent } else { Tried::Failed }
+}
+
+/// Whether the method's device did not answer a call of this phase, the last of its kind.
+pub(crate) fn is_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
+    let actions = [Action::On, Action::Status].into_iter();
+    let mut last = actions.filter_map(|action| run.record.last_in_phase(method, action));
+    last.any(|call| unreachable(call.end.as_ref()))
 }

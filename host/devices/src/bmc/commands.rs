@@ -1,7 +1,9 @@
 //! The IPMI commands this model knows, inside and outside sessions.
 
 use super::sessions::Stage;
-use super::{Bmc, COMMANDS_KEPT, Privilege, wire};
+use super::wire;
+use crate::bmc::config::Privilege;
+use crate::bmc::state::{Bmc, COMMANDS_KEPT, CommandEvent};
 use crate::power::{Cause, Change};
 
 const OK: u8 = 0x00;
@@ -18,25 +20,6 @@ const SUITES_PAGE: usize = 16;
 const CYCLE_MS: u64 = 1_000;
 /// How long the operating system takes to shut down when asked to.
 const SOFT_OFF_MS: u64 = 5_000;
-
-/// A command that reached the BMC, and what it answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandEvent {
-    /// When.
-    pub at_ms: u64,
-    /// The session's user; `None` outside sessions.
-    pub user: Option<String>,
-    /// Network function.
-    pub netfn: u8,
-    /// Command number.
-    pub command: u8,
-    /// Its data.
-    pub data: Vec<u8>,
-    /// The completion code.
-    pub completion: u8,
-    /// What was answered with it.
-    pub answer: Vec<u8>,
-}
 
 /// A completion code, or the data that goes with success.
 type Answer = Result<Vec<u8>, u8>;

@@ -7,7 +7,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::Sha256;
 
-use super::Suite;
+use crate::bmc::config::Suite;
 
 pub(super) const BLOCK: usize = 16;
 

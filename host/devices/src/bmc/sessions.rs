@@ -1,7 +1,7 @@
 //! The sessions: slots, sequence windows, and the packets inside them.
 
 use super::crypto::{self, BLOCK};
-use super::{Bmc, Privilege, Suite, wire};
+use crate::bmc::config::{Privilege, Suite};
 
 /// A session nobody uses ends after this long (the specification's 60 s).
 const IDLE_MS: u64 = 60_000;
@@ -44,9 +44,9 @@ pub(super) struct Exchange {
 pub(super) struct Live {
     pub(super) privilege: Privilege,
     pub(super) privilege_max: Privilege,
-    integrity_key: Vec<u8>,
-    cipher_key: [u8; BLOCK],
-    sent: u32,
+    pub(super) integrity_key: Vec<u8>,
+    pub(super) cipher_key: [u8; BLOCK],
+    pub(super) sent: u32,
     highest: u32,
     /// Bit n: the number `highest - n` was seen.
     seen: u32,
@@ -71,7 +71,7 @@ impl Live {
     }
 
     /// Is this number new and near enough? Then it is now seen.
-    fn accept(&mut self, seq: u32) -> bool {
+    pub(super) fn accept(&mut self, seq: u32) -> bool {
         if seq == 0 {
             return false;
         }
@@ -163,62 +163,4 @@ pub(super) fn code_length(suite: Suite) -> usize {
         Suite::Sha1 => 12,
         Suite::Sha256 => 16,
     }
-}
-
-impl Bmc {
-    /// A packet of a session: checked, opened, carried out, and the answer sealed.
-    pub(super) fn sealed(&mut self, packet: &wire::Sealed<'_>) -> Option<Vec<u8>> {
-        let now_ms = self.now_ms;
-        let session = self.sessions.find(packet.sid)?;
-        let suite = session.suite;
-        let Stage::Up { live, .. } = &mut session.stage else { return None };
-        let covered = packet.whole.len().checked_sub(code_length(suite))?;
-        let (covered, code) = packet.whole.split_at_checked(covered)?;
-        let wanted = crypto::mac(suite, &live.integrity_key, &[covered]);
-        if !wanted.starts_with(code) || !live.accept(packet.seq) {
-            return None;
-        }
-        let message = unpad(crypto::decrypt(&live.cipher_key, packet.body)?)?;
-        session.used_ms = now_ms;
-        let reply = self.message(&message, Some(packet.sid));
-        let sealed = reply.and_then(|reply| self.seal(packet.sid, reply));
-        if closes(&message) {
-            self.sessions.close(packet.sid);
-        }
-        sealed
-    }
-
-    fn seal(&mut self, sid: u32, mut message: Vec<u8>) -> Option<Vec<u8>> {
-        let iv = self.random.bytes();
-        let (wrong_sid, bad_auth) = (self.faults.wrong_sid, self.faults.bad_auth);
-        let session = self.sessions.find(sid)?;
-        let suite = session.suite;
-        let Stage::Up { live, .. } = &mut session.stage else { return None };
-        let pad = (BLOCK - (message.len() + 1) % BLOCK) % BLOCK;
-        message.extend((1..=pad).filter_map(|byte| u8::try_from(byte).ok()));
-        message.push(u8::try_from(pad).ok()?);
-        live.sent = live.sent.wrapping_add(1);
-        let encrypted = crypto::encrypt(&live.cipher_key, &iv, &message);
-        let remote_sid = session.remote_sid ^ if wrong_sid { 0x5a5a } else { 0 };
-        wire::sealed(remote_sid, live.sent, &encrypted, |packet| {
-            let mut code = crypto::mac(suite, &live.integrity_key, &[packet]);
-            code.truncate(code_length(suite));
-            if let (true, Some(first)) = (bad_auth, code.first_mut()) {
-                *first ^= 1;
-            }
-            code
-        })
-    }
-}
-
-fn closes(message: &[u8]) -> bool {
-    wire::message(message).is_some_and(|message| (message.netfn, message.command) == (6, 0x3c))
-}
-
-/// The message without the padding that encryption needed.
-fn unpad(mut plain: Vec<u8>) -> Option<Vec<u8>> {
-    let pad = usize::from(plain.pop()?);
-    let length = plain.len().checked_sub(pad)?;
-    plain.truncate(length);
-    Some(plain)
 }

@@ -1,7 +1,9 @@
 //! How a session is set up: open session, then RAKP 1 to 4.
 
 use super::sessions::{Exchange, Live, Opening, Stage};
-use super::{Bmc, Privilege, Suite, crypto, wire};
+use super::{crypto, wire};
+use crate::bmc::config::{Privilege, Suite};
+use crate::bmc::state::Bmc;
 
 const NO_RESOURCES: u8 = 0x01;
 const BAD_SID: u8 = 0x02;

@@ -1,7 +1,9 @@
 //! Power by itself. Sessions are tested from the other side of the wire: by `ipmitool`
 //! (`tests/ipmitool.rs`) and by the ipmi plugin.
 
-use super::{Bmc, Cause, Change, Config, PowerEvent};
+use super::{Cause, Change, PowerEvent};
+use crate::bmc::config::Config;
+use crate::bmc::state::Bmc;
 use crate::power::Supply;
 
 fn commanded() -> Cause {

@@ -1,7 +1,9 @@
 //! An account: reads what is asked, and whether whoever asks may.
 
 use super::signature::{Signed, header};
-use super::{Action, Refusal, Reply, Request, wire};
+use super::wire;
+use crate::ec2::exchange::{Refusal, Reply, Request};
+use crate::ec2::model::Action;
 
 /// The service's clock and that of whoever asks may differ by so much.
 const CLOCKS_DIFFER_MS: u64 = 300_000;

@@ -10,10 +10,10 @@
 //! The machine has power from the moment it runs until it has stopped or is terminated: what runs on
 //! an instance that is stopping runs still.
 
-use super::{
-    Account, Action, Answer, Asked, Event, Faults, LATENCY_MS, Refusal, Reply, Request, wire,
-};
+use super::{Account, Asked, Faults, wire};
 use crate::UnknownFault;
+use crate::ec2::exchange::{Answer, Event, LATENCY_MS, Refusal, Reply, Request};
+use crate::ec2::model::{Action, Config, State};
 
 pub(super) const NOT_FOUND: Refusal =
     Refusal::new(400, "InvalidInstanceID.NotFound", "The instance ID does not exist.");
@@ -41,71 +41,6 @@ const SHUTTING_DOWN_MS: u64 = 5_000;
 const EVENTS_KEPT: usize = 4096;
 /// No read lags so far behind that it needs more of the past.
 const STATES_KEPT: usize = 64;
-
-/// What an instance is made with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// `i-` and hexadecimal digits.
-    pub id: String,
-    /// Such as `eu-west-1a`.
-    pub zone: String,
-    /// The autoscaling group that it belongs to.
-    pub group: Option<String>,
-    /// How long it takes to stop, in milliseconds.
-    pub stop_ms: u64,
-    /// How long it takes to start, in milliseconds.
-    pub start_ms: u64,
-}
-
-/// A state, by the API's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// 0.
-    Pending,
-    /// 16.
-    Running,
-    /// 32.
-    ShuttingDown,
-    /// 48.
-    Terminated,
-    /// 64.
-    Stopping,
-    /// 80.
-    Stopped,
-}
-
-impl State {
-    /// Its number (EC2 API, `InstanceState`).
-    pub fn code(self) -> u32 {
-        match self {
-            Self::Pending => 0,
-            Self::Running => 16,
-            Self::ShuttingDown => 32,
-            Self::Terminated => 48,
-            Self::Stopping => 64,
-            Self::Stopped => 80,
-        }
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::ShuttingDown => "shutting-down",
-            Self::Terminated => "terminated",
-            Self::Stopping => "stopping",
-            Self::Stopped => "stopped",
-        }
-    }
-
-    fn has_power(self) -> bool {
-        match self {
-            Self::Running | Self::ShuttingDown | Self::Stopping => true,
-            Self::Pending | Self::Terminated | Self::Stopped => false,
-        }
-    }
-}
 
 /// What happened to the machine's power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,120 +12,21 @@
 //! Not here: other actions than those of a fence method, requests about several instances, pages.
 
 mod account;
+mod exchange;
 mod faults;
 mod instance;
+mod model;
 mod signature;
 #[cfg(test)]
 mod tests;
 mod wire;
 
+pub use crate::ec2::model::{Config, State};
 pub use account::{Account, Asked};
+pub use exchange::{Answer, Event, LATENCY_MS, Reply, Request};
 pub use faults::Faults;
-pub use instance::{Cause, Change, Config, Instance, PowerEvent, State};
-
-/// How long the service takes for an answer when nothing is wrong, in milliseconds.
-pub const LATENCY_MS: u64 = 60;
-
-/// What a fence method asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Reads.
-    Describe,
-    /// Switches off.
-    Stop,
-    /// Switches on.
-    Start,
-    /// Resets.
-    Reboot,
-    /// Ends it for good.
-    Terminate,
-}
-
-impl Action {
-    const ALL: [Self; 5] = [Self::Describe, Self::Stop, Self::Start, Self::Reboot, Self::Terminate];
-
-    /// As a request names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Describe => "DescribeInstances",
-            Self::Stop => "StopInstances",
-            Self::Start => "StartInstances",
-            Self::Reboot => "RebootInstances",
-            Self::Terminate => "TerminateInstances",
-        }
-    }
-}
-
-/// A request, TLS taken off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// Such as `POST`.
-    pub method: &'a str,
-    /// Path and query.
-    pub target: &'a str,
-    /// Names and values, the names in lower case.
-    pub headers: &'a [(String, String)],
-    /// The form.
-    pub body: &'a [u8],
-}
-
-/// What comes of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// How long it takes.
-    pub delay_ms: u64,
-    /// What is sent, if anything is.
-    pub answer: Answer,
-}
-
-/// What is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// A response.
-    Response {
-        /// The HTTP status.
-        status: u16,
-        /// The body.
-        body: Vec<u8>,
-    },
-    /// Nothing; the connection stands.
-    Silence,
-    /// Nothing; the connection is closed.
-    Closed,
-    /// No way leads there.
-    Unreachable,
-}
-
-/// What became of a request that was read, for whoever keeps a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When.
-    pub at_ms: u64,
-    /// What was asked.
-    pub action: Action,
-    /// The state that was told, of a read; none of a change that was accepted; or the code of the
-    /// refusal.
-    pub outcome: Result<Option<State>, &'static str>,
-}
-
-/// A code of the API, with its HTTP status and a sentence (EC2 API, "Error codes").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Refusal {
-    status: u16,
-    code: &'static str,
-    says: &'static str,
-}
-
-impl Refusal {
-    const fn new(status: u16, code: &'static str, says: &'static str) -> Self {
-        Self { status, code, says }
-    }
-
-    fn reply(&self) -> Reply {
-        let body = wire::refusal(self.code, self.says);
-        Reply { delay_ms: LATENCY_MS, answer: Answer::Response { status: self.status, body } }
-    }
-}
+pub use instance::{Cause, Change, Instance, PowerEvent};
+pub use model::Action;
 
 /// The answer to whoever asks for an instance that there is not.
 pub fn no_such_instance() -> Reply {

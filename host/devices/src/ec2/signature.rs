@@ -4,7 +4,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-use super::Request;
+use crate::ec2::exchange::Request;
 
 /// The name of the one algorithm.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";

@@ -5,9 +5,9 @@ use expect_test::expect;
 
 use super::account::unix_ms;
 use super::signature::Signed;
-use super::{
-    Account, Action, Answer, Cause, Change, Config, Faults, Instance, PowerEvent, Request, State,
-};
+use super::{Account, Cause, Change, Config, Faults, Instance, PowerEvent, State};
+use crate::ec2::exchange::{Answer, Request};
+use crate::ec2::model::Action;
 
 const ID: &str = "i-0123456789abcdef0";
 /// 2026-01-01T00:00:00Z.

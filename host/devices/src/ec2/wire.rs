@@ -1,6 +1,7 @@
 //! What is on the wire: forms in, XML out, in the shapes that the EC2 API reference shows.
 
-use super::{Action, Config, State};
+use super::{Config, State};
+use crate::ec2::model::Action;
 
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";

@@ -1,7 +1,7 @@
 //! The way back up: which lines of the timeline rest on a journal row, a refusal or a rule.
 
-use super::{Context, Side};
 use crate::alike::Refusals;
+use crate::html::parts::{Context, Side};
 use crate::markup::Markup;
 use crate::rules::{self, Piece};
 use crate::{Entry, spell};

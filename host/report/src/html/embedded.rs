@@ -1,11 +1,11 @@
 //! The story inside the page, and how it is read back.
 
-use crate::html::{Context, Share};
+use crate::html::parts::{Context, Share};
 use crate::markup::Markup;
 use crate::{Run, Story, Weight};
 
 /// Larger files are no report of ours: twice a page, for browsers that save with additions.
-pub const READ_BYTES_MAX: usize = 2 * super::PAGE_BYTES_MAX;
+pub const READ_BYTES_MAX: usize = 2 * crate::html::parts::PAGE_BYTES_MAX;
 
 const OPENS: &str = "<script type=\"application/json\" id=\"story\">";
 const CLOSES: &str = "</script>";

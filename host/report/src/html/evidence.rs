@@ -1,10 +1,10 @@
 //! Why it was allowed to act, and why it did not: proofs, refusals, parked incidents.
 
+use super::citations;
 use super::wire::{self, Bytes};
-use super::{Context, citations, linked_rules, section};
-use crate::alike;
+use crate::html::parts::{Context, linked_rules, section};
 use crate::markup::Markup;
-use crate::{Exchange, Incident, JournalRow, Proof, spell};
+use crate::{Exchange, Incident, JournalRow, Proof, alike, spell};
 
 /// The card shows this many datagrams, the last ones: three questions, their answers, and the
 /// end of a session. The journal has all.
@@ -53,7 +53,7 @@ fn proof_card(out: &mut Markup, place: usize, incident: &Incident, proof: &Proof
         });
         out.element("dl", &[], |out| {
             term(out, "Read", |out| {
-                super::time(out, proof.read_ms);
+                crate::html::parts::time(out, proof.read_ms);
                 out.text(" by ");
                 out.text(&proof.reader);
             });
@@ -132,15 +132,21 @@ fn refusal_card(out: &mut Markup, context: &Context<'_>, group: &alike::Refusals
 
 fn each_node(out: &mut Markup, group: &alike::Refusals<'_>) {
     out.element("table", &[("role", "table")], |table| {
-        super::columns(table, &["Node", "First", "Last", "Times", "Why"]);
+        crate::html::parts::columns(table, &["Node", "First", "Last", "Times", "Why"]);
         table.element("tbody", &[], |body| {
             for refusal in group.members.iter().take(CARD_NODES_MAX) {
                 body.element("tr", &[("role", "row")], |row| {
-                    super::cell(row, "", |cell| cell.text(&refusal.node));
-                    super::cell(row, "when", |cell| cell.text(&spell::clock(refusal.first_ms)));
-                    super::cell(row, "when", |cell| cell.text(&spell::clock(refusal.last_ms)));
-                    super::cell(row, "when", |cell| cell.text(&refusal.times.to_string()));
-                    super::cell(row, "", |cell| cell.text(&refusal.numbers));
+                    crate::html::parts::cell(row, "", |cell| cell.text(&refusal.node));
+                    crate::html::parts::cell(row, "when", |cell| {
+                        cell.text(&spell::clock(refusal.first_ms));
+                    });
+                    crate::html::parts::cell(row, "when", |cell| {
+                        cell.text(&spell::clock(refusal.last_ms));
+                    });
+                    crate::html::parts::cell(row, "when", |cell| {
+                        cell.text(&refusal.times.to_string());
+                    });
+                    crate::html::parts::cell(row, "", |cell| cell.text(&refusal.numbers));
                 });
             }
         });

@@ -1,7 +1,7 @@
 //! The first screen: the verdict and the swim-lanes.
 
-use super::{Context, Side, section};
 use crate::alike::Turn;
+use crate::html::parts::{Context, Side, section};
 use crate::lanes::{Axis, Chart, Frame, Links, flag_label};
 use crate::markup::Markup;
 use crate::{Run, Weight, spell};
@@ -83,7 +83,7 @@ fn legend(out: &mut Markup, side: Side, turns: &[Turn<'_>]) {
             out.element("li", &[], |out| {
                 let label = flag_label(side.prefix(), turn.number);
                 flag(out, &label, first.weight);
-                super::time(out, first.at_ms);
+                crate::html::parts::time(out, first.at_ms);
                 let names: Vec<&str> =
                     turn.members.iter().map(|(_, e)| e.subject.as_str()).collect();
                 let href = format!("#{}{place}", side.prefix());

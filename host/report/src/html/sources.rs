@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::citations::{self, Line};
 use super::wire::{self, Bytes};
-use super::{Context, Share, section};
+use crate::html::parts::{Context, Share, section};
 use crate::markup::Markup;
 use crate::rules::{self, Piece, RULES, Rule};
 use crate::{Incident, Inputs, JournalRow, Run, spell};
@@ -124,7 +124,7 @@ fn inputs(out: &mut Markup, inputs: &Inputs) {
         out.text(" plays the scenario again from what this page carries, and compares.");
     });
     out.element("table", &[("class", "inputs"), ("role", "table")], |table| {
-        super::columns(table, &["What", "Version or value", "sha256"]);
+        crate::html::parts::columns(table, &["What", "Version or value", "sha256"]);
         table.element("tbody", &[], |body| {
             fact(body, "node-remedy", &inputs.version, "");
             for plugin in &inputs.plugins {
@@ -144,8 +144,8 @@ fn inputs(out: &mut Markup, inputs: &Inputs) {
 fn fact(body: &mut Markup, name: &str, value: &str, digest: &str) {
     body.element("tr", &[("role", "row")], |row| {
         row.leaf("th", &[("scope", "row"), ("role", "rowheader")], name);
-        super::cell(row, "", |cell| cell.text(value));
-        super::cell(row, "digest", |cell| cell.text(digest));
+        crate::html::parts::cell(row, "", |cell| cell.text(value));
+        crate::html::parts::cell(row, "digest", |cell| cell.text(digest));
     });
 }
 

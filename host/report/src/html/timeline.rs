@@ -1,8 +1,8 @@
 //! Every line of both runs, each with its rule, grade and journal row; those alike share one.
 
 use super::opening::flag;
-use super::{Context, Side, journal_id, linked_rules, section};
 use crate::alike::{self, Group, Turn};
+use crate::html::parts::{Context, Side, journal_id, linked_rules, section};
 use crate::lanes::flag_label;
 use crate::markup::Markup;
 use crate::{Entry, Run, Weight, spell};
@@ -34,7 +34,7 @@ fn table(out: &mut Markup, context: &Context<'_>, side: Side, run: &Run) {
     }
     out.element("table", &[("class", "timeline"), ("role", "table")], |table| {
         table.leaf("caption", &[("class", "heard")], caption);
-        super::columns(table, &["", "Time", "Lane", "About", "What", "By"]);
+        crate::html::parts::columns(table, &["", "Time", "Lane", "About", "What", "By"]);
         table.element("tbody", &[], |body| {
             for group in alike::groups(run, |entry| context.share.shows(entry.weight)) {
                 group_row(body, context, side, &group);
@@ -55,24 +55,24 @@ fn group_row(body: &mut Markup, context: &Context<'_>, side: Side, group: &Group
     let mut attributes = vec![("class", class(first)), ("role", "row")];
     attributes.extend(id.as_deref().map(|id| ("id", id)));
     body.element("tr", &attributes, |row| {
-        super::cell(row, "flags", |cell| {
+        crate::html::parts::cell(row, "flags", |cell| {
             if let Some(number) = number_of(turns, place) {
                 flag(cell, &flag_label(side.prefix(), number), first.weight);
             }
         });
-        super::cell(row, "when", |cell| cell.text(&spell::clock(first.at_ms)));
-        super::cell(row, "lane-name", |cell| cell.text(spell::lane(first.lane)));
-        super::cell(row, "about", |cell| match subjects {
+        crate::html::parts::cell(row, "when", |cell| cell.text(&spell::clock(first.at_ms)));
+        crate::html::parts::cell(row, "lane-name", |cell| cell.text(spell::lane(first.lane)));
+        crate::html::parts::cell(row, "about", |cell| match subjects {
             1 => cell.text(&first.subject),
             several => cell.text(&spell::many(first.lane, several)),
         });
-        super::cell(row, "text", |cell| {
+        crate::html::parts::cell(row, "text", |cell| {
             cell.text(&group.text);
             if subjects > 1 {
                 each(cell, context, side, group);
             }
         });
-        super::cell(row, "by", |cell| {
+        crate::html::parts::cell(row, "by", |cell| {
             if let Some(rule) = &first.rule {
                 linked_rules(cell, rule);
                 cell.text(" ");
@@ -97,7 +97,7 @@ fn each(cell: &mut Markup, context: &Context<'_>, side: Side, group: &Group<'_>)
             for &(place, entry) in &group.members {
                 let id = context.line_id(side, place).unwrap_or_default();
                 list.element("li", &[("id", &id)], |out| {
-                    super::time(out, entry.at_ms);
+                    crate::html::parts::time(out, entry.at_ms);
                     out.text(" ");
                     out.leaf("b", &[], &entry.subject);
                     out.text(" ");

@@ -1,6 +1,6 @@
 //! Datagrams as a table: what they mean, what stood inside of them, the bytes.
 
-use super::{cell, columns};
+use crate::html::parts::{cell, columns};
 use crate::markup::Markup;
 use crate::{Direction, Exchange, spell};
 

@@ -1,7 +1,7 @@
 //! One run's lanes, drawn for one width: rows of names, bars and flags over one axis.
 
 use super::Axis;
-use super::flags::FLAG_STRIP;
+
 use super::frame::Frame;
 use super::shapes::{LETTER_WIDTH, label, px, px_letters, rule, upright};
 use crate::alike::Turn;
@@ -200,3 +200,6 @@ fn shortened(name: &str) -> String {
     }
     name.chars().take(NAME_LETTERS_MAX - 1).chain(['…']).collect()
 }
+
+/// Flags and the space under them.
+pub(crate) const FLAG_STRIP: f64 = 21.0;

@@ -4,12 +4,11 @@ use super::chart::{Chart, Links};
 use super::shapes::{px, shape, weight_class};
 use crate::alike::Turn;
 use crate::fold::Row;
+use crate::lanes::chart::FLAG_STRIP;
 use crate::markup::Markup;
 use crate::{Lane, Weight, spell};
 
 const FLAG_RADIUS: f64 = 8.0;
-/// Flags and the space under them.
-pub(super) const FLAG_STRIP: f64 = 21.0;
 
 /// A turning point in its place.
 pub(super) struct Flag<'a> {

@@ -1,6 +1,6 @@
 //! The colours, once: one accent, one for bad news, greys.
 
-use super::Theme;
+use crate::lanes::theme::Theme;
 
 /// What the lanes look like, in terms of the palette.
 pub(crate) const STYLE: &str = include_str!("lanes.css");

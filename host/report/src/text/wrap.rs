@@ -2,8 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::{Paint, Span};
 use crate::printable;
+use crate::text::span::{Paint, Span};
 
 /// The words of the spans in lines of at most `room` columns. Words that are longer are cut;
 /// what a no-break space joins is one word.

@@ -8,27 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use self::Answer::{Failed, Never, Succeeded};
 use crate::api::object::{Key, is_terminating, list, name, text};
 use crate::api::{Kind, Part};
 use crate::stage::Stage;
 use crate::time::{Time, after};
+use crate::timings::Answer::{Failed, Never, Succeeded};
 
 const NAME: &str = "csi-addons";
 const FINALIZER: &str = "csiaddons.openshift.io/network-fence";
-
-/// How csi-addons answers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// Its driver does what it is asked.
-    #[default]
-    Succeeded,
-    /// Its driver fails, and changes nothing.
-    Failed,
-    /// It does not run.
-    Never,
-}
 
 /// The controller: what it is at, and what it answered.
 #[derive(Debug, Default)]

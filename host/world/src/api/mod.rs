@@ -20,6 +20,7 @@ pub mod object;
 mod selector;
 #[cfg(test)]
 mod tests;
+mod verb;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use self::admission::{DEFAULT_GRACE_S, DEFAULT_TOLERATION_S};
-pub use self::client::{Client, Deleted, Listed, Part, Verb};
+pub use self::client::Client;
 pub use self::deletion::DeleteOptions;
 pub use self::error::ApiError;
 use self::history::History;
@@ -37,6 +38,7 @@ pub use self::object::Key;
 pub use self::selector::Selector;
 use crate::rng::Rng;
 use crate::time::{Time, seconds_stamp};
+pub use verb::{Deleted, Listed, Part, Verb};
 
 /// What the definitions of custom resources do with the part of an object that is written, `spec` or `status`:
 /// they drop fields, and name them, or say why it is refused.
@@ -105,11 +107,6 @@ impl ApiServer {
     /// Whether there is anything to take.
     pub(crate) fn has_changes(&self) -> bool {
         self.outbox.as_ref().is_some_and(|changes| !changes.is_empty())
-    }
-
-    /// The server as `name` talks to it.
-    pub fn client<'a>(&'a mut self, name: &'a str) -> Client<'a> {
-        Client::new(self, name)
     }
 
     /// The true time, which stamps what nobody compares with another clock.

@@ -1,6 +1,6 @@
 //! Facts as sentences, for timelines; who needs their fields has the fields.
 
-use super::{Power, PowerCause, What};
+use crate::facts::what::{Power, PowerCause, What};
 
 impl std::fmt::Display for What {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

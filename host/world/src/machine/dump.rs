@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::scenario::DumpSpec;
+use crate::sent::Sent;
 use crate::time::{Time, after};
 
 /// From the panic to the crash kernel's first message.
@@ -17,19 +18,6 @@ const OWN_PORT: u16 = 40_000;
 /// What a message begins with, and the one version of it.
 const MAGIC: u32 = 0x1b30_2a40;
 const VERSION: u32 = 1;
-
-/// A datagram that a machine sent to node-remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// The process that it went to, from 1; to all of them where there is none.
-    pub controller: Option<u32>,
-    /// Who sent it.
-    pub from: SocketAddr,
-    /// The port that it was sent to.
-    pub port: u16,
-    /// What is in it.
-    pub data: Vec<u8>,
-}
 
 /// A dump that is being written.
 #[derive(Debug, Clone, PartialEq, Eq)]

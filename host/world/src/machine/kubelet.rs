@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::node_status;
 use super::processes::{Life, Pod, Processes};
-use super::{Network, Spec, node_status};
 use crate::api::object::{
     Key, condition_status, is_terminating, list, name, namespace, number, part, set, set_condition,
     text, uid,
 };
 use crate::api::{ApiServer, DEFAULT_GRACE_S, DeleteOptions, Kind, Part};
+use crate::machine::spec::{Network, Spec};
 use crate::rng::Rng;
 use crate::stage::{LEASE_NAMESPACE, Stage, sooner};
 use crate::time::{Time, after, micros_stamp, millis, seconds_stamp};

@@ -20,6 +20,7 @@ mod dump;
 mod kubelet;
 pub(crate) mod node_status;
 mod processes;
+pub(crate) mod spec;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -28,29 +29,15 @@ use node_remedy_devices::bmc::{self, Bmc};
 use node_remedy_devices::ec2::Instance;
 
 use self::dump::Dump;
-pub use self::dump::Sent;
 use self::kubelet::Kubelet;
 use self::processes::Processes;
 use crate::facts::{Power, PowerCause, What};
+use crate::machine::spec::{Network, Spec};
 use crate::rng::Rng;
 use crate::scenario::DumpSpec;
+pub use crate::sent::Sent;
 use crate::stage::{Stage, sooner};
 use crate::time::{Time, after};
-
-/// What a machine is made with.
-#[derive(Debug, Clone)]
-pub(crate) struct Spec {
-    pub(crate) name: String,
-    pub(crate) zone: Option<String>,
-    pub(crate) provider_id: Option<String>,
-    pub(crate) system_uuid: String,
-    pub(crate) address: String,
-    pub(crate) labels: Vec<(String, String)>,
-    pub(crate) annotations: Vec<(String, String)>,
-    pub(crate) boot_time: Duration,
-    /// How many outlets feed it; none: mains that nobody switches.
-    pub(crate) feeds: usize,
-}
 
 /// A machine.
 #[derive(Debug)]
@@ -85,13 +72,6 @@ enum Kernel {
     Hangs,
     /// It crashed, and another one writes its memory to a disk.
     Dumps,
-}
-
-/// Whether the machine reaches the API server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Network {
-    Up,
-    Lost,
 }
 
 impl Machine {

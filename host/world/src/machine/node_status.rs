@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Spec;
 use crate::api::object::{Key, condition_status, part, set, set_condition, text};
 use crate::api::{ApiServer, Kind};
+use crate::machine::spec::Spec;
 use crate::stage::CSI_DRIVER;
 use crate::time::{Time, seconds_stamp};
 

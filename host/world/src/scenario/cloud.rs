@@ -6,9 +6,9 @@ use node_remedy_devices::ec2::Faults;
 use serde_saphyr::Spanned;
 
 use super::raw::{RawBmc, RawBmcFault, RawCloud, RawNode, Text};
-use super::read::Reader;
-use super::{CloudSpec, Event, NodeSpec};
 use crate::rng::Rng;
+use crate::scenario::reader::Reader;
+use crate::scenario::spec::{CloudSpec, Event, NodeSpec};
 
 /// Where an instance is, if nobody says.
 const ZONE: &str = "eu-west-1a";

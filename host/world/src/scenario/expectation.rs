@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::START;
-use crate::facts::{Fact, What};
-use crate::time::{Time, between};
+use crate::facts::Fact;
+use crate::facts::What;
+use crate::time::{START, Time, between};
 
 /// Facts that a scenario speaks of.
 #[derive(Debug, Clone, PartialEq, Eq)]

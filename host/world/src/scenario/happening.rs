@@ -11,14 +11,15 @@ use super::raw::{
     RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawHappening, RawNodeCondition,
     RawOutage, RawServerClock, RawWord, Text,
 };
-use super::read::Reader;
-use super::{
-    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DeviceSpec, DumpSpec, Event,
-    Happening, Outage, Trigger, Word,
-};
 use crate::api::{Key, Kind};
 use crate::facts::Power;
 use crate::rng::Rng;
+use crate::scenario::names::Cast;
+use crate::scenario::reader::Reader;
+use crate::scenario::spec::{
+    ApiFault, ApiFaultKind, ClockChange, ClockFault, ControllerEvent, DumpSpec, Event, Happening,
+    Outage, Trigger, Word,
+};
 use crate::time::millis;
 
 /// No clock of a machine that runs is wronger than that, in thousandths.
@@ -32,18 +33,6 @@ type PodField<'a> = (&'static str, &'a Option<Text>, fn(String, String) -> Event
 
 /// The same for what befalls a process of node-remedy.
 type OutageField<'a> = (&'static str, &'a Option<RawOutage>, fn(Outage) -> ControllerEvent);
-
-/// Whom something can befall.
-pub(super) struct Cast<'a> {
-    /// Nodes by name, with their zones.
-    pub(super) nodes: &'a [(&'a str, Option<&'a str>)],
-    /// PDUs and switches.
-    pub(super) devices: &'a [DeviceSpec],
-    /// Those that are instances of a cloud.
-    pub(super) instances: &'a [&'a str],
-    /// Processes of node-remedy.
-    pub(super) controllers: u32,
-}
 
 /// An entry as events; a rack is one event for each of its nodes.
 pub(super) fn read(

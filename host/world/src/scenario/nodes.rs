@@ -6,9 +6,10 @@ use node_remedy_devices::bmc::{Faults, Suite};
 use serde_saphyr::Location;
 
 use super::raw::{RawBmc, RawNode, Text};
-use super::read::Reader;
-use super::{BmcSpec, DeviceSpec, NodeSpec};
 use crate::rng::Rng;
+use crate::scenario::names::is_object_name;
+use crate::scenario::reader::Reader;
+use crate::scenario::spec::{BmcSpec, DeviceSpec, NodeSpec};
 
 /// The most machines: what Kubernetes is tested with, three times over.
 pub(super) const NODES: usize = 15_000;
@@ -147,15 +148,6 @@ impl Reader {
         );
         self.wrong(found.referenced, what);
     }
-}
-
-/// A DNS label, which every name here must be.
-pub(super) fn is_object_name(name: &str) -> bool {
-    let edge = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
-    name.len() <= 63
-        && edge(name.chars().next())
-        && edge(name.chars().last())
-        && name.chars().all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-'))
 }
 
 /// A GUID as `systemUUID`, its bytes in the order of the wire.

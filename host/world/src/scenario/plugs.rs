@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use node_remedy_devices::snmp::{Faults, Model};
 use serde_saphyr::Location;
 
-use super::nodes::is_object_name;
 use super::raw::{RawNode, RawPdu, RawSwitch, Text};
-use super::read::Reader;
-use super::{DeviceSpec, PlugSpec};
+use crate::scenario::names::is_object_name;
+use crate::scenario::reader::Reader;
+use crate::scenario::spec::{DeviceSpec, PlugSpec};
 
 /// Devices have the addresses after this one, PDUs first, in their order: a network that is kept
 /// free for examples.
@@ -190,7 +190,7 @@ impl Reader {
 mod tests {
     use expect_test::expect;
 
-    use crate::scenario::Scenario;
+    use crate::scenario::spec::Scenario;
 
     const GOOD: &str = "title: t
 duration: 1m

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::Etcd;
-use crate::actors::csi_addons::Answer;
+use crate::scenario::spec::Etcd;
+use crate::timings::Answer;
 
 pub(super) type Text = Spanned<String>;
 

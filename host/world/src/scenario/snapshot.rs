@@ -15,17 +15,19 @@ use node_remedy_devices::bmc::{Faults, Suite};
 use serde_json::{Value, json};
 use serde_saphyr::Location;
 
+use super::ScenarioErrors;
 use super::nodes::BOOT_TIME;
-use super::read::Reader;
-use super::{BmcSpec, Document, Event, Happening, NodeSpec, START, Scenario, ScenarioErrors};
 use crate::actors::attach_detach::attachment_key;
 use crate::actors::attacher::finalizer;
 use crate::api::Kind;
 use crate::api::object::{condition_status, list, name, part, remove, set, text};
 use crate::rng::Rng;
+use crate::scenario::reader::Reader;
+use crate::scenario::spec::{BmcSpec, Document, Event, Happening, NodeSpec, Scenario};
 use crate::setup::{BMC_ADDRESS_ANNOTATION, BMC_ADDRESS_COLUMN, INVENTORY, IPMI_PORT};
-use crate::stage::{CSI_DRIVER, Timings};
-use crate::time::seconds_stamp;
+use crate::stage::CSI_DRIVER;
+use crate::time::{START, seconds_stamp};
+use crate::timings::Timings;
 
 /// The largest snapshot: a thousand nodes with a hundred pods each are less than that.
 pub const SNAPSHOT_BYTES_MAX: usize = 256 * 1024 * 1024;

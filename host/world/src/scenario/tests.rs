@@ -1,9 +1,14 @@
 //! What a scenario file can get wrong, and what is said about it.
 
+use std::time::Duration;
+
 use expect_test::{Expect, expect};
+use serde_json::Value;
 
 use super::*;
-use crate::facts::{Fact, VOCABULARY, What};
+use crate::facts::What;
+use crate::facts::{Fact, VOCABULARY};
+use crate::time::Time;
 
 const GOOD: &str = "title: a story
 duration: 5m

@@ -4,76 +4,19 @@
 //! fault, or a hand on a plug may change plugs; what hangs on a plug follows at once. What they say
 //! and do is their model's business (`node_remedy_devices::snmp`).
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use node_remedy_devices::UnknownFault;
-use node_remedy_devices::snmp::{Agent, Cause, Change, Config, PlugEvent, Said, Saying};
+use node_remedy_devices::snmp::{Cause, Change, PlugEvent, Said, Saying};
 
 use super::World;
 use crate::agenda::Actor;
 use crate::facts::{Power, PowerCause, What};
 use crate::machine::{Machine, Peer};
-use crate::scenario::{DeviceSpec, Event, Scenario};
+use crate::scenario::Event;
 use crate::time::Time;
-
-/// A PDU or a switch.
-#[derive(Debug)]
-pub(super) struct Device {
-    name: String,
-    address: SocketAddr,
-    agent: Agent,
-    wires: BTreeMap<u32, Wire>,
-}
-
-/// What hangs on a plug.
-#[derive(Debug, Clone, Copy)]
-struct Wire {
-    machine: usize,
-    end: End,
-}
-
-/// Which end of a machine that is.
-#[derive(Debug, Clone, Copy)]
-enum End {
-    /// The feed of that number, from 0.
-    Feed(usize),
-    Port,
-}
-
-impl Device {
-    /// Whether nothing that it was told is still to come.
-    pub(super) fn is_settled(&self) -> bool {
-        self.agent.next_change().is_none()
-    }
-}
-
-/// The devices of a scenario, wired to its machines.
-pub(super) fn devices(scenario: &Scenario) -> Vec<Device> {
-    scenario.devices.iter().map(|spec| device(spec, scenario)).collect()
-}
-
-fn device(spec: &DeviceSpec, scenario: &Scenario) -> Device {
-    let mut agent = Agent::new(Config {
-        model: spec.model,
-        plugs: spec.plugs,
-        community: spec.community.clone(),
-    });
-    for (fault, value) in &spec.faults {
-        // The names of faults were checked when the scenario was read.
-        drop::<Result<(), UnknownFault>>(agent.set_fault(0, fault, *value));
-    }
-    let mut wires = BTreeMap::new();
-    for (machine, node) in scenario.nodes.iter().enumerate() {
-        let feeds = node.feeds.iter().enumerate().map(|(feed, plug)| (End::Feed(feed), plug));
-        let port = node.port.iter().map(|plug| (End::Port, plug));
-        for (end, plug) in feeds.chain(port).filter(|(_, plug)| plug.device == spec.name) {
-            wires.insert(plug.number, Wire { machine, end });
-        }
-    }
-    Device { name: spec.name.clone(), address: spec.address, agent, wires }
-}
+use crate::world::device::{Device, End, Wire};
 
 impl World {
     /// Where the PDU or switch of this name listens.

@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Device, Trace, World};
+use crate::testing::device::{Device, Trace, World};
 use crate::{Datagram, NetError};
 
 pub(super) enum Link {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::keys::TestSecret;
-use super::{Trace, World};
+use crate::testing::device::{Trace, World};
 use crate::{Connection, NetError, Part};
 
 /// A device in memory that speaks over streams.

@@ -4,7 +4,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Device, Said, TestHost, Trace};
+use super::{Said, TestHost};
+use crate::testing::device::{Device, Trace};
 use crate::{
     Cipher, Connection, Datagram, Extension, Hash, Host, HttpRequest, HttpResponse, Key, NetError,
     Part, Refused, Secret,

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::faults::{Fault, FaultTable, Sessions};
-use super::{TestHost, Trace, Web};
+use super::{TestHost, Web};
+use crate::testing::device::Trace;
 use crate::{Action, Failure, FenceMethod, HttpRequest, HttpResponse, NetError, Outcome, Request};
 
 /// What the network and the host do to every method that speaks HTTP.

@@ -10,10 +10,11 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 use kube::api::Api;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::{NodeMonitoring, User};
+use node_remedy_tests::control_plane::NodeMonitoring;
 use node_remedy_tests::ipmi::{Kind, Power, PowerChange};
 use node_remedy_tests::remedy::{self, Installation, is_in_phase};
 use node_remedy_tests::time::until;
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Cluster, Controller, Pace, Timings};
 use serde_json::json;
 

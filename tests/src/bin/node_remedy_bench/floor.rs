@@ -5,9 +5,9 @@
 use anyhow::Result;
 use kube::ResourceExt as _;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::control_plane::User;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::time::{Clock, until};
+use node_remedy_tests::user::User;
 use node_remedy_tests::{Cluster, Timings, by_hand};
 
 use crate::{RUNS, WITHIN, attached_elsewhere};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// The longest `recoverTimeout` of a night: so long a machine is waited for that somebody switched off in its boot.

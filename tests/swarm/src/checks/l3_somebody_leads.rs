@@ -1,6 +1,6 @@
 //! L3: whatever befell its processes, at the end one of them leads.
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::Scene;
 
 pub(super) struct SomebodyLeads;

@@ -2,7 +2,7 @@
 
 use node_remedy::simulate::CLIENT;
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 pub(super) struct MarksGo {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use node_remedy_world::facts::{ETCD, Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// An incident begins no more than so many operations within [`WITHIN`]: a hand-over and a retry may fall together.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// A cut is read every 10 s, cutting it takes two calls, and a call of another device may be under way.

@@ -3,6 +3,7 @@
 //!
 //! A check reads facts of the world. What a record says is only ever held against them.
 
+mod check;
 mod first_off;
 mod l1_it_ends;
 mod l3_somebody_leads;
@@ -28,41 +29,13 @@ mod s7_identity;
 mod s8_selection;
 mod s9_marks;
 
-use node_remedy_world::facts::{Fact, What};
+use node_remedy_world::facts::Fact;
 use node_remedy_world::scenario::START;
-use node_remedy_world::time::{Time, between};
+use node_remedy_world::time::between;
 
 use crate::scene::{Scene, Setting};
 
-/// One invariant.
-pub trait Check {
-    /// Why a fact breaks it; the scene is as it was right before.
-    fn see(&mut self, _: &Scene, _: Time, _: &What) -> Option<String> {
-        None
-    }
-
-    /// Why the end of a night breaks it.
-    fn end(&mut self, _: &Scene) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// A broken promise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// Of which invariant.
-    pub invariant: &'static str,
-    /// When a fact broke it; `None` if the end of the night did.
-    pub at: Option<Time>,
-    /// When, by what, and why.
-    pub sentence: String,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.invariant, self.sentence)
-    }
-}
+pub use check::{Check, Violation};
 
 /// Makes a check for a night.
 pub type Maker = fn(&Setting) -> Box<dyn Check>;

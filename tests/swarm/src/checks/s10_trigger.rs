@@ -17,8 +17,8 @@ use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{ETCD, PowerCause, Taken, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
 use super::first_off::FirstOff;
+use crate::checks::check::Check;
 use crate::scene::{PEOPLE, STORAGE_FENCED, Scene, Setting, released_by_us};
 
 /// The last renewal is up to 10 s before the loss, and a kubelet may be 0.4 s late.

@@ -8,8 +8,8 @@ use node_remedy_decide::SILENT_AT_ONCE_MAX;
 use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
 use super::first_off::FirstOff;
+use crate::checks::check::Check;
 use crate::guards::Guards;
 use crate::scene::{Scene, Setting};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
 use super::first_off::FirstOff;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// What the Lease of a node is called, before the node's name.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::guards::Breaker;
 use crate::scene::{Scene, Setting};
 

@@ -11,7 +11,7 @@ use node_remedy_world::facts::{ETCD, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{OPERATOR_CONFIRMED, PARTITION, STORAGE_FENCED, Scene, Setting, released_by_us};
 
 /// Power that comes back by itself is read within this time: a read is at most 5 s old when it is

@@ -9,7 +9,7 @@ use std::time::Duration;
 use node_remedy_world::facts::What;
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// A Job's pod is called this, the NodeFence's name, `-job-`, the Job's number, and its own.

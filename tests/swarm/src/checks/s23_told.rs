@@ -17,7 +17,7 @@ use std::time::Duration;
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// What was true so long ago may be told: a look takes a while, a call and its record, too.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use node_remedy_world::facts::{Power, Taken, What};
 use node_remedy_world::time::{Time, after};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::guards::Guards;
 use crate::scene::{Scene, Setting};
 

@@ -4,7 +4,7 @@
 use node_remedy_world::facts::What;
 use node_remedy_world::time::Time;
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::Scene;
 
 pub(super) struct Leader;

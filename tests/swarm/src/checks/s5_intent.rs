@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use node_remedy_world::facts::{Taken, What};
 use node_remedy_world::time::Time;
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 #[derive(Default)]

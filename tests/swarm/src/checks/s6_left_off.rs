@@ -23,7 +23,7 @@ use node_remedy_decide::{CLEANUP_TIMEOUT, GATE_TIMEOUT};
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
 /// What could not be given back is tried again once a minute.

@@ -5,7 +5,7 @@ use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::What;
 use node_remedy_world::time::Time;
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::Scene;
 
 /// What the names of the pods begin with that a night's DaemonSet has on each node.

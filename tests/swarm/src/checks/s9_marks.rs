@@ -10,7 +10,7 @@ use node_remedy::simulate::CLIENT;
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::time::{Time, between};
 
-use super::Check;
+use crate::checks::check::Check;
 use crate::scene::{OURS, OUT_OF_SERVICE, Scene, Setting, released_by_us};
 
 /// What is decided on is written within this time.

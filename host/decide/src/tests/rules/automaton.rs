@@ -553,7 +553,7 @@ fn a18_the_age_of_a_condition() {
     let Sign::Condition { statuses, .. } = &threshold.sign else { panic!("a condition") };
     let later = ready(ConditionStatus::Unknown, 30_000);
     let after = |left: &[(ConditionStatus, Time)]| {
-        since_across(&ConditionView { left: left.to_vec(), ..later.clone() }, statuses)
+        crate::sign::since_across(&ConditionView { left: left.to_vec(), ..later.clone() }, statuses)
     };
     let was_false = (ConditionStatus::False, Time(30_000));
     assert_eq!(after(&[(ConditionStatus::True, Time(5_000)), was_false]), Time(5_000));
