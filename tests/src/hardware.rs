@@ -1,9 +1,10 @@
 //! What a machine is below its kubelet: power, boots, and containers that write.
 
-use kube::Client;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use kube::Client;
 use tokio::sync::watch;
 
 use crate::ipmi::{Guid, Power, PowerFile};

@@ -7,14 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
-use node_remedy_tests::Cluster;
-use node_remedy_tests::by_hand;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::observer::Violation;
-use node_remedy_tests::remedy;
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
+use node_remedy_tests::{Cluster, by_hand, remedy};
 
 const TOLERATION_S: u32 = 2;
 const VOLUME: &str = "db-0-data";

@@ -11,11 +11,11 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use node_remedy_tests::Cluster;
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::remedy::{self, Installation};
+use node_remedy_tests::remedy::Installation;
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
+use node_remedy_tests::{Cluster, remedy};
 use serde_json::{Value, json};
 
 use super::apiserver_words::{as_user, bind, fence_plugin, make_role, nodefence, pause, record};

@@ -9,10 +9,10 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use node_remedy_api::policy::{GateLimits, RunPolicy};
 use node_remedy_tests::cluster::Settings;
-use node_remedy_tests::remedy::{self, Installation};
+use node_remedy_tests::remedy::Installation;
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Cluster, controller};
+use node_remedy_tests::{Cluster, controller, remedy};
 use serde_json::{Value, json};
 
 /// A policy is in force some seconds after it was written.

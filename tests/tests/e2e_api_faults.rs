@@ -9,10 +9,10 @@ use http::Method;
 use kube::api::ListParams;
 use node_remedy_tests::faulty_api::{EVERYTHING, Fault, Rule, Times};
 use node_remedy_tests::ipmi::{Power, PowerChange};
-use node_remedy_tests::remedy::{self, Installation, is_in_phase};
+use node_remedy_tests::remedy::{Installation, is_in_phase};
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Controller, FaultyApi};
+use node_remedy_tests::{Controller, FaultyApi, remedy};
 use serde_json::json;
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story, is_being_switched_off};

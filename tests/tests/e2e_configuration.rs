@@ -10,10 +10,10 @@ use kube::api::{Api, DynamicObject, ListParams};
 use node_remedy_tests::audit::AuditEvent;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::ipmi::{Kind, PowerChange, PowerEvent};
-use node_remedy_tests::remedy::{self, FENCE, Installation, REMEDY, is_in_phase};
+use node_remedy_tests::remedy::{FENCE, Installation, REMEDY, is_in_phase};
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Controller, audit, controller};
+use node_remedy_tests::{Controller, audit, controller, remedy};
 use serde_json::{Value, json};
 
 use crate::e2e_story::Story;

@@ -6,13 +6,13 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
-use node_remedy_tests::Controller;
 use node_remedy_tests::controller::NAMESPACE;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::mirror::Mirror;
 use node_remedy_tests::observer::Violation;
-use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
+use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::user::User;
+use node_remedy_tests::{Controller, remedy};
 use serde_json::{Value, json};
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};

@@ -6,11 +6,11 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DynamicObject, ListParams};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::ipmi::PowerFile;
-use node_remedy_tests::remedy::{self, Installation, install_secret, is_in_phase, status};
+use node_remedy_tests::remedy::{Installation, install_secret, is_in_phase, status};
 use node_remedy_tests::snmp::{Agent, Model, WRITER, Wired};
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Bmc, Controller, controller};
+use node_remedy_tests::{Bmc, Controller, controller, remedy};
 use serde_json::{Value, json};
 
 use crate::e2e_story::{INCIDENT_WITHIN, Story};

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use kube::api::DynamicObject;
-use node_remedy_tests::Controller;
 use node_remedy_tests::process::repository;
-use node_remedy_tests::remedy::{
-    self, Installation, apply_all, custom, describe, is_in_phase, status,
-};
+use node_remedy_tests::remedy::{Installation, apply_all, custom, describe, is_in_phase, status};
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
+use node_remedy_tests::{Controller, remedy};
 use serde_json::{Value, json};
 
 use crate::e2e_signs::deadlock;

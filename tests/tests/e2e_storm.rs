@@ -12,10 +12,10 @@ use kube::api::{Api, ListParams};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::NodeMonitoring;
 use node_remedy_tests::ipmi::Kind;
-use node_remedy_tests::remedy::{self, Installation};
+use node_remedy_tests::remedy::Installation;
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Cluster, Controller, Pace, controller};
+use node_remedy_tests::{Cluster, Controller, Pace, controller, remedy};
 use serde_json::json;
 
 const THIRTY: Settings = Settings {

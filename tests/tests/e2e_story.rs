@@ -10,10 +10,10 @@ use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::observer::Violation;
-use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
+use node_remedy_tests::remedy::{Installation, describe, is_in_phase, status};
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Bmc, Cluster, remedy::describe};
+use node_remedy_tests::{Bmc, Cluster, remedy};
 use serde_json::{Value, json};
 
 const TOLERATION_S: u32 = 2;

@@ -8,10 +8,15 @@ use std::process::Command;
 use std::slice::from_ref;
 
 use anyhow::{Context, Result, ensure};
-use node_remedy::outside::cache::{Cache, Kept};
-use node_remedy::outside::oci::{Account, Artefact, Client, Wanted, Way, Word, pull};
 use node_remedy_api::conditions::{REASON_SIGNED_ANOTHER, REASON_UNSIGNED, REASON_WRONG_KEY};
 use node_remedy_api::fenceplugin::Image;
+use node_remedy_registry::artifact::Artefact;
+use node_remedy_registry::cache::{Cache, Kept};
+use node_remedy_registry::client::Client;
+use node_remedy_registry::credentials::Account;
+use node_remedy_registry::pull;
+use node_remedy_registry::pull::Wanted;
+use node_remedy_registry::transport::{Way, Word};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::signature::PublicKey;
 use node_remedy_sandbox::{Authorities, SystemNames, Trust};

@@ -3,7 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy::simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Beside, Source, tell};
 
 use crate::sim_night::parse;
 

@@ -4,7 +4,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy::simulate::{Part, Played, play};
+use node_remedy_simulate::{Part, Played, play};
 use node_remedy_swarm::judge::timeline;
 use node_remedy_world::facts::What;
 

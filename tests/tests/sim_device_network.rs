@@ -3,8 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy::refusals::Reason;
-use node_remedy::simulate::{Part, Played, play};
+use node_remedy_controller::refusals::Reason;
+use node_remedy_simulate::{Part, Played, play};
 
 use crate::sim_night::parse;
 

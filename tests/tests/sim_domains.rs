@@ -1,7 +1,7 @@
 //! A night in which two nodes of one rack are lost in the same moment, where one of a rack may be worked on at
 //! a time: one after the other.
 
-use node_remedy::simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Beside, Source, tell};
 
 use crate::sim_night::parse;
 

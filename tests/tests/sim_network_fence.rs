@@ -3,7 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy::simulate::{Part, play};
+use node_remedy_simulate::{Part, play};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 

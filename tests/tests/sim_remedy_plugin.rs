@@ -2,8 +2,8 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-use node_remedy::simulate::{Beside, Source, component, tell};
 use node_remedy_report::Story;
+use node_remedy_simulate::{Beside, Source, component, tell};
 use node_remedy_world::Scenario;
 
 use crate::sim_night::examples;

@@ -5,8 +5,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::{Action, End, Operation};
+use node_remedy_simulate::{Part, Played, play};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 use node_remedy_tests::process::repository;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use node_remedy::simulate::{Part, Played, play};
 use node_remedy_decide::{Action, Notice};
+use node_remedy_simulate::{Part, Played, play};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 use node_remedy_tests::process::repository;

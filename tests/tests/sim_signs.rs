@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use node_remedy::simulate::{Beside, Part, Source, play, tell};
+use node_remedy_simulate::{Beside, Part, Source, play, tell};
 
 use crate::sim_night::parse;
 

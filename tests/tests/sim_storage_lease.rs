@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use node_remedy::simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Beside, Source, tell};
 
 use crate::sim_night::parse;
 

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use node_remedy::simulate::{Beside, Part, Source, play, tell};
 use node_remedy_report::{Story, Weight, html};
+use node_remedy_simulate::{Beside, Part, Source, play, tell};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 use node_remedy_world::scenario::START;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use node_remedy::simulate::{Part, play};
+use node_remedy_simulate::{Part, play};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 use node_remedy_world::facts::{Fact, What};

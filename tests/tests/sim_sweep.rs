@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use node_remedy::simulate::{Part, play};
+use node_remedy_simulate::{Part, play};
 use node_remedy_world::facts::Power;
 
 use crate::sim_night::{Kind, LOST, Night};

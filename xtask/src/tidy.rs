@@ -23,7 +23,9 @@ const STAMP_WITHIN_LINES: usize = 5;
 /// Everything that is wrong, by all rules.
 pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     let sources = Source::all(root)?;
-    let mut findings = arrows::findings(&arrows::crates(root)?);
+    let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
+    let table = arrows::Table::read(&architecture)?;
+    let mut findings = arrows::findings(&arrows::crates(root)?, &table);
     for source in &sources {
         if source.has_extension("rs") {
             findings.extend(module_head(source));

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 
+/// The reason of a pod that is called failed because its node was fenced.
+pub const NODE_FENCED: &str = "NodeFenced";
 /// `RemedyConfiguration`, `FenceConfiguration`: the object was read and is in force.
 pub const ACCEPTED: &str = "Accepted";
 /// `FenceConfiguration`: every method of every selected node can be called.

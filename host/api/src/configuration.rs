@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::document::{Document, Path, Problems, Reading, Severity, Tree, Value, nearest};
-use crate::plan::{self, FenceSource, NodeReading};
+use crate::plan::{FenceSource, NodeReading};
 use crate::policy::Policy;
-use crate::{fenceplugin, policy};
+use crate::{fenceplugin, plan, policy};
 
 /// The kinds that are read.
 const KINDS: [&str; 5] =

@@ -6,6 +6,7 @@
 #![expect(clippy::duplicated_attributes, reason = "columns of a table repeat their types")]
 #![expect(unreachable_pub, reason = "KubeSchema repeats each struct inside a function")]
 
+pub mod annotations;
 pub mod conditions;
 pub mod configuration;
 pub mod crds;

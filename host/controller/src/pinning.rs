@@ -1,4 +1,4 @@
-//! Keeps which machine each Node was when it was first seen ([`crate::observe::pins`]).
+//! Keeps which machine each Node was when it was first seen ([`node_remedy_observe::pins`]).
 //!
 //! The leader adds what is missing, on the very version of the ConfigMap that it saw, and never changes what is
 //! there: that is a person's to do. Where the ConfigMap is missing, nothing is kept, and the log says so.
@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use node_remedy_context::context::Parts;
+use node_remedy_observe::pins;
+use node_remedy_observe::pins::CONFIG_MAP;
+use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 use serde_json::{Value, json};
-
-use crate::cluster::{At, Cluster, ClusterError};
-use crate::controller::Parts;
-use crate::observe::pins::{self, CONFIG_MAP};
 
 /// How often the leader looks for Nodes that are new.
 const LOOK_EVERY: Duration = Duration::from_secs(15);

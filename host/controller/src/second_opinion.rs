@@ -11,16 +11,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
-use futures::stream;
+use futures::{StreamExt as _, stream};
+use node_remedy_context::context::Parts;
+use node_remedy_observe::caches::lease_key;
+use node_remedy_observe::pruned::{LeaseSeen, NodeSeen};
+use node_remedy_runtime::cluster::Cluster;
 use node_remedy_sandbox::net::{NetBackend, Peer};
 use node_remedy_sandbox::{Hazard, destination};
 use tokio::time::{sleep, timeout};
-
-use crate::cluster::Cluster;
-use crate::controller::Parts;
-use crate::observe::lease_key;
-use crate::observe::seen::{LeaseSeen, NodeSeen};
 
 /// How often silent nodes are asked.
 const ASK_EVERY: Duration = Duration::from_secs(3);
@@ -85,7 +83,7 @@ async fn answers(net: &dyn NetBackend, address: SocketAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::safe;
+    use crate::second_opinion::safe;
 
     #[test]
     fn a_kubelet_leads_nobody_to_where_no_node_is() {

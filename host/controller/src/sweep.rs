@@ -9,21 +9,23 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
+use node_remedy_act::job::is_of;
+use node_remedy_act::node::{AUTOSCALERS, NodeChange, change_node};
+use node_remedy_api::annotations::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use node_remedy_api::nodefence::{JobOutcome, JobRun, NodeFence};
+use node_remedy_context::context::Parts;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Span, Time};
-
-use crate::act::job::is_of;
-use crate::act::node::{AUTOSCALERS, CORDONED_BY, NodeChange, OUT_OF_SERVICE_BY, change_node};
-use crate::cluster::{At, Cluster, ClusterError, DeleteHow, Read, Scope};
-use crate::controller::Parts;
-use crate::observe::dumps::{self, DUMP_TOLD};
-use crate::observe::jobs::is_over;
-use crate::observe::lease_key;
-use crate::observe::seen::{NodeSeen, QUARANTINE};
-use crate::observe::view::is_open;
-use crate::record::events::Note;
-use crate::record::keep;
+use node_remedy_incident::finalizer;
+use node_remedy_incident::job::is_over;
+use node_remedy_observe::caches::lease_key;
+use node_remedy_observe::kdump;
+use node_remedy_observe::kdump::DUMP_TOLD;
+use node_remedy_observe::nodefences::is_open;
+use node_remedy_observe::pruned::{NodeSeen, QUARANTINE};
+use node_remedy_runtime::cluster::unread::Read;
+use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
+use node_remedy_runtime::events::Note;
 
 /// A create may be carried out late, and a delete be lost: so long after an incident its Jobs are looked for.
 const LATE_JOBS_FOR: Span = Span::minutes(10);
@@ -41,10 +43,10 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
     let kept: Vec<NodeFence> = {
         let all = nodefences.all();
         let over = all.values().map(|kept| &kept.0).filter(|one| !is_open(one));
-        over.filter(|one| keep::is_kept(one)).cloned().collect()
+        over.filter(|one| finalizer::is_kept(one)).cloned().collect()
     };
     for nodefence in &kept {
-        if let Err(error) = keep::let_go(&parts.cluster, nodefence).await {
+        if let Err(error) = finalizer::let_go(&parts.cluster, nodefence).await {
             tracing::info!(%error, "failed to let a NodeFence go that is over; again soon");
         }
     }
@@ -194,7 +196,7 @@ fn marks<C: Cluster>(parts: &Parts<C>, node: &NodeSeen) -> Vec<(NodeChange, Opti
         // Somebody may have uncordoned it meanwhile; a left-over annotation alone is not worth an Event.
         marks.push((NodeChange::Uncordon, node.unschedulable.then_some("the cordon")));
     }
-    if dumps::is_told_of_one_that_is_over(node, lease.as_ref(), &parts.clock) {
+    if kdump::is_told_of_one_that_is_over(node, lease.as_ref(), &parts.clock) {
         let (key, value) = (DUMP_TOLD.to_owned(), None);
         marks.push((NodeChange::Annotate { key, value }, None));
     }

@@ -1,5 +1,6 @@
 //! Whether the cluster as a whole allows another machine to be switched off.
 
+use self::storm::{refuse_full_domains, refuse_storm};
 use crate::bug::{Bug, guard, is_sown};
 use crate::{SILENCE_MAX, Time};
 
@@ -13,8 +14,6 @@ mod refusal;
 mod storage;
 mod storm;
 mod view;
-
-use self::storm::{refuse_full_domains, refuse_storm};
 
 pub use self::people::WORD_LOOK_EVERY;
 pub use refusal::{ClosedDevice, Pause, Refusal, Tripped, Verdict};

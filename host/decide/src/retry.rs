@@ -3,7 +3,6 @@
 use alloc::string::{String, ToString as _};
 
 use crate::bug::{Bug, guard, is_sown};
-
 use crate::decided::WHY_MAX;
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;

@@ -4,9 +4,8 @@ use alloc::collections::BTreeSet;
 
 use crate::bug::{Bug, guard, is_sown};
 use crate::crossing::Crossing;
-use crate::sign::READY;
-use crate::sign::{self, Finding, condition};
-use crate::{ConditionStatus, NodeView, REPORTS_WITHIN, Sign, Span, Time};
+use crate::sign::{Finding, READY, condition};
+use crate::{ConditionStatus, NodeView, REPORTS_WITHIN, Sign, Span, Time, sign};
 
 /// What has to be seen, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -18,9 +18,9 @@ pub(crate) use flags::flag_label;
 pub(crate) use frame::Frame;
 pub(crate) use palette::{STYLE, variables};
 
-use crate::alike::{self, Turn};
+use crate::alike::Turn;
 use crate::markup::Markup;
-use crate::{Run, Story, spell};
+use crate::{Run, Story, alike, spell};
 
 pub use theme::Theme;
 

@@ -9,9 +9,9 @@ mod wrap;
 use unicode_width::UnicodeWidthStr as _;
 
 use self::wrap::{elided, padded, wrapped};
-use crate::alike::{self, Group, Refusals};
+use crate::alike::{Group, Refusals};
 use crate::text::span::{Paint, Span};
-use crate::{Entry, Run, Story, Weight, printable, spell};
+use crate::{Entry, Run, Story, Weight, alike, printable, spell};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

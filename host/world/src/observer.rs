@@ -6,8 +6,7 @@ use crate::api::object::{
     condition_status, is_terminating, is_true, list, name, namespace, number, text, uid,
 };
 use crate::api::{Change, ChangeType, Kind};
-use crate::facts::Facts;
-use crate::facts::What;
+use crate::facts::{Facts, What};
 use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, LOCKS, REMEDY};
 
 /// What people say of an incident, by annotations.

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use node_remedy_devices::bmc::{self, Bmc};
-use node_remedy_devices::ec2::{self, Instance};
+use node_remedy_devices::bmc::Bmc;
+use node_remedy_devices::ec2::Instance;
+use node_remedy_devices::{bmc, ec2};
 use serde_json::{Value, json};
 
 use crate::api::object::{Key, part, set, text};

@@ -1,8 +1,7 @@
 //! What every actor of the world is given when its turn comes, and how fast they are.
 
 use crate::api::ApiServer;
-use crate::facts::Facts;
-use crate::facts::What;
+use crate::facts::{Facts, What};
 use crate::machine::Sent;
 use crate::time::Time;
 use crate::timings::Timings;

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use node_remedy_devices::ec2::{self, Reply, Request};
+use node_remedy_devices::ec2;
+use node_remedy_devices::ec2::{Reply, Request};
 
 use crate::actors::attach_detach::AttachDetach;
 use crate::actors::attacher::Attacher;
@@ -24,9 +25,8 @@ use crate::agenda::{Actor, Agenda};
 use crate::api::object::{Key, condition_status, text};
 use crate::api::{ApiServer, Change, Kind};
 use crate::cloud::Cloud;
-use crate::facts::{ETCD, Fact, Facts};
-use crate::facts::{Power, What};
-use crate::happen::{self, PEOPLE};
+use crate::facts::{ETCD, Fact, Facts, Power, What};
+use crate::happen::PEOPLE;
 use crate::machine::node_status::KUBELET_PORT;
 use crate::machine::{Machine, Peer, Sent};
 use crate::scenario::{ControllerEvent, Etcd, Event, Happening, Scenario, Trigger};
@@ -34,7 +34,7 @@ use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage};
 use crate::time::{START, Time, after};
 use crate::timings::Timings;
 use crate::writers::{Writer, Writers};
-use crate::{observer, setup};
+use crate::{happen, observer, setup};
 use device::{Device, devices};
 
 /// How long after a change in the API a kubelet acts on it.

@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::Facts;
-use crate::facts::What;
+use crate::facts::{Facts, What};
 use crate::time::Time;
 
 /// One process that writes.

@@ -12,16 +12,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use node_remedy::cluster::ClusterError;
-use node_remedy::simulate::door::{Door, Request};
-use node_remedy::simulate::{CLIENT, Part, Played, Seat, play_behind};
+use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_runtime::cluster::ClusterError;
+use node_remedy_simulate::{CLIENT, Part, Played, Seat, play_behind};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
 use node_remedy_world::scenario::{Event, START};
 use node_remedy_world::time::between;
 
-use crate::checks::Violation;
-use crate::checks::check;
+use crate::checks::{Violation, check};
 use crate::definitions;
 use crate::play::misfits;
 use crate::scene::{Scene, Setting};

@@ -1,11 +1,12 @@
 //! What a person is told of a night that broke an invariant, and the files that go with it.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt;
+use std::fmt::{Display, Formatter};
 use std::path::Path;
 
 use anyhow::Context as _;
-use node_remedy::simulate::{Beside, Source, tell};
 use node_remedy_report::html;
+use node_remedy_simulate::{Beside, Source, tell};
 use serde_json::Value;
 
 use crate::checks::Violation;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy::simulate::CLIENT;
+use node_remedy_simulate::CLIENT;
 use node_remedy_world::facts::{Fact, Power, PowerCause, Taken, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::{Time, between};

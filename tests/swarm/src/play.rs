@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use node_remedy::simulate::{Part, Played, play};
+use node_remedy_simulate::{Part, Played, play};
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 
 use crate::checks::Violation;
@@ -59,7 +59,7 @@ pub fn judged(night: Night) -> anyhow::Result<Outcome> {
         broken.extend(misfits(&played));
     }
     let log = timeline(&played.facts);
-    let digest = node_remedy::hex::sha256(log.as_bytes());
+    let digest = node_remedy_runtime::hex::sha256(log.as_bytes());
     let coverage = coverage(&night, &played);
     Ok(Outcome { night, broken, coverage, log, digest })
 }

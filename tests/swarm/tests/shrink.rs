@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use node_remedy::cli::{Cli, Command};
+use node_remedy::{Cli, Command};
 use node_remedy_decide::bug::{Bug, sow};
 use node_remedy_swarm::checks::Violation;
 use node_remedy_swarm::failure::report;
@@ -54,7 +54,7 @@ fn its_report_can_be_played_again(night: &Night) {
     let Cli { command } =
         Cli::try_parse_from(["node-remedy", "simulate", "--verify", &file]).unwrap();
     let Command::Simulate(args) = command else { panic!("{command:?}") };
-    let ended = node_remedy::cli::simulate::simulate(&args).unwrap();
+    let ended = node_remedy::simulate::simulate(&args).unwrap();
     assert_eq!(format!("{ended:?}"), format!("{:?}", ExitCode::SUCCESS));
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Event;
-use node_remedy::admin::{Pages, Readiness, serve};
-use node_remedy::observe::events::EventSeen;
+use node_remedy_observe::node_events::EventSeen;
+use node_remedy_runtime::admin::{Pages, Readiness, serve};
 use node_remedy_tests::time::until;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,5 +1,7 @@
-//! Which crate may depend on which. What is not allowed here is forbidden.
+//! Which crate may import which. For `host/` the table of ARCHITECTURE.md says so, for the others this file;
+//! what is not allowed is forbidden.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -20,76 +22,119 @@ struct Arrow {
     is_dev: bool,
 }
 
-/// What a crate may depend on, by its folder.
-struct Allowed {
-    normal: &'static [&'static str],
-    /// Beside those, for its tests.
-    dev: &'static [&'static str],
+/// The table of ARCHITECTURE.md: crates of `host/` from the ground up.
+pub(super) struct Table(Vec<Row>);
+
+struct Row {
+    line: usize,
+    /// `host/act`
+    folder: String,
+    /// What it imports, in the same form.
+    imports: BTreeSet<String>,
 }
 
-const NOTHING: Allowed = Allowed { normal: &[], dev: &[] };
+impl Table {
+    /// Reads the rows under `| crate | is | imports |`.
+    pub(super) fn read(architecture: &str) -> Result<Self> {
+        let numbered = architecture.lines().zip(1..);
+        let mut rows = numbered.skip_while(|(text, _)| *text != HEAD).skip(2).peekable();
+        if rows.peek().is_none() {
+            bail!("ARCHITECTURE.md: expected a table with the head {HEAD:?}");
+        }
+        let row = |(text, line): (&str, usize)| {
+            let cells: Vec<&str> = text.split('|').collect();
+            let [_, name, _, imports, _] = cells.as_slice() else {
+                bail!("ARCHITECTURE.md:{line}: expected three cells");
+            };
+            let names = |cell: &str| -> Vec<String> {
+                cell.split('`').skip(1).step_by(2).map(|name| format!("host/{name}")).collect()
+            };
+            let folder = names(name).pop();
+            let folder = folder.with_context(|| format!("ARCHITECTURE.md:{line}: no crate"))?;
+            Ok(Row { line, folder, imports: names(imports).into_iter().collect() })
+        };
+        let rows = rows.take_while(|(text, _)| text.starts_with('|')).map(row);
+        Ok(Self(rows.collect::<Result<_>>()?))
+    }
 
-fn allowed(folder: &str) -> Option<Allowed> {
-    Some(match folder {
-        "host/decide" | "host/api" | "host/devices" | "host/report" | "xtask"
-        | "xtask/componentize" => NOTHING,
-        // Of decide its sown bugs, and nothing else.
-        "host/sandbox" => Allowed { normal: &["host/decide"], dev: &["host/devices"] },
-        "host/world" => Allowed { normal: &["host/api", "host/decide", "host/devices"], dev: &[] },
-        "host/controller" => Allowed {
-            normal: &[
-                "host/api",
-                "host/decide",
-                "host/devices",
-                "host/report",
-                "host/sandbox",
-                "host/world",
-            ],
-            dev: &[],
-        },
-        "tests/small-world" => Allowed { normal: &["host/decide"], dev: &[] },
-        "tests/swarm" => Allowed {
-            normal: &[
-                "host/controller",
-                "host/decide",
-                "host/report",
-                "host/sandbox",
-                "host/world",
-            ],
-            dev: &[],
-        },
+    fn place(&self, folder: &str) -> Option<usize> {
+        self.0.iter().position(|row| row.folder == folder)
+    }
+
+    /// What is wrong with the table itself.
+    fn findings(&self, crates: &[Crate]) -> Vec<String> {
+        let mut found = Vec::new();
+        for (place, row) in self.0.iter().enumerate() {
+            let Row { line, folder, imports } = row;
+            let Some(known) = crates.iter().find(|one| one.folder == *folder) else {
+                found.push(format!("ARCHITECTURE.md:{line}: there is no crate {folder}"));
+                continue;
+            };
+            let normal = known.arrows.iter().filter(|arrow| !arrow.is_dev);
+            let has: BTreeSet<&str> = normal.map(|arrow| arrow.to.as_str()).collect();
+            for import in imports {
+                if !has.contains(import.as_str()) {
+                    found
+                        .push(format!("ARCHITECTURE.md:{line}: {folder} does not import {import}"));
+                }
+                if self.place(import).is_none_or(|other| other >= place) {
+                    found
+                        .push(format!("ARCHITECTURE.md:{line}: {import} is no row above {folder}"));
+                }
+            }
+        }
+        found
+    }
+}
+
+const HEAD: &str = "| crate | is | imports |";
+
+/// Crates of the other folders.
+fn is_allowed(folder: &str, arrow: &Arrow) -> bool {
+    let to = arrow.to.as_str();
+    match folder {
+        "tests" => true,
+        "xtask" | "xtask/componentize" => false,
+        "tests/small-world" => to == "host/decide",
+        "tests/swarm" => to.starts_with("host/") && (arrow.is_dev || to != "host/cli"),
         // Dev-dependencies on itself turn its test features on.
-        "plugins/sdk" => Allowed { normal: &[], dev: &["host/devices", "plugins/sdk"] },
+        "plugins/sdk" => arrow.is_dev && matches!(to, "host/devices" | "plugins/sdk"),
         // A library of several plugins.
-        "plugins/snmp" => Allowed { normal: &["plugins/sdk"], dev: &["plugins/snmp"] },
+        "plugins/snmp" => to == "plugins/sdk" || arrow.is_dev && to == "plugins/snmp",
         plugin if plugin.starts_with("plugins/") => {
-            Allowed { normal: &["plugins/sdk", "plugins/snmp"], dev: &["host/devices"] }
+            matches!(to, "plugins/sdk" | "plugins/snmp") || arrow.is_dev && to == "host/devices"
         }
         // What a stranger has.
-        example if example.starts_with("examples/plugins/") => {
-            Allowed { normal: &["plugins/sdk"], dev: &[] }
-        }
-        _ => return None,
-    })
+        example if example.starts_with("examples/plugins/") => to == "plugins/sdk",
+        _ => false,
+    }
 }
 
-/// Every arrow that nobody allowed.
-pub(super) fn findings(crates: &[Crate]) -> Vec<String> {
-    let mut found = Vec::new();
-    for from in crates.iter().filter(|from| from.folder != "tests") {
-        let folder = &from.folder;
-        let Some(allowed) = allowed(folder) else {
-            found.push(format!("{folder}/Cargo.toml: xtask's tidy knows no arrows for this crate"));
-            continue;
-        };
+/// Every arrow that nobody allowed, and every row that says of an arrow what is not so.
+pub(super) fn findings(crates: &[Crate], table: &Table) -> Vec<String> {
+    let mut found = table.findings(crates);
+    for from in crates {
+        let folder = from.folder.as_str();
+        let row = table.place(folder).and_then(|place| Some((place, table.0.get(place)?)));
         for arrow in &from.arrows {
-            let to = arrow.to.as_str();
-            let is_allowed =
-                allowed.normal.contains(&to) || (arrow.is_dev && allowed.dev.contains(&to));
+            let is_allowed = match row {
+                Some((place, row)) if arrow.is_dev => {
+                    row.imports.contains(&arrow.to)
+                        || table.place(&arrow.to).is_some_and(|other| other < place)
+                }
+                Some((_, row)) => row.imports.contains(&arrow.to),
+                None => is_allowed(folder, arrow),
+            };
             if !is_allowed {
                 let kind = if arrow.is_dev { "dev-depend" } else { "depend" };
-                found.push(format!("{folder}/Cargo.toml: must not {kind} on {to}"));
+                found.push(format!(
+                    "{folder}/Cargo.toml: must not {kind} on {}; see ARCHITECTURE.md",
+                    arrow.to
+                ));
             }
+        }
+        if folder.starts_with("host/") && row.is_none() {
+            found.push(format!("{folder}/Cargo.toml: ARCHITECTURE.md has no row for this crate"));
         }
     }
     found
@@ -138,20 +183,67 @@ mod tests {
 
     use super::*;
 
-    fn check(folder: &str, to: &str, is_dev: bool) -> Vec<String> {
-        let arrows = vec![Arrow { to: to.to_owned(), is_dev }];
-        findings(&[Crate { folder: folder.to_owned(), arrows }])
+    const TABLE: &str = "# Text\n\n| crate | is | imports |\n|---|---|---|\n| `decide` | pure | – |\n\
+        | `devices` | models | – |\n| `world` | a model | `decide`, `devices` |\n\n| other | table |\n";
+
+    fn crate_of(folder: &str, arrows: &[(&str, bool)]) -> Crate {
+        let arrow = |(to, is_dev): &(&str, bool)| Arrow { to: (*to).to_owned(), is_dev: *is_dev };
+        Crate { folder: folder.to_owned(), arrows: arrows.iter().map(arrow).collect() }
+    }
+
+    /// The findings for the crates of the table, where one of `host/` is as given.
+    fn check(one: Crate) -> Vec<String> {
+        let mut crates = vec![
+            crate_of("host/decide", &[]),
+            crate_of("host/devices", &[]),
+            crate_of("host/world", &[("host/decide", false), ("host/devices", false)]),
+        ];
+        crates.retain(|other| other.folder != one.folder);
+        crates.push(one);
+        findings(&crates, &Table::read(TABLE).unwrap())
     }
 
     #[test]
-    fn the_arrows() {
+    fn the_table_says_what_a_crate_of_the_host_imports() {
+        let world = |arrows: &[(&str, bool)]| check(crate_of("host/world", arrows));
+        let both = [("host/decide", false), ("host/devices", false)];
+        assert_eq!(world(&both), Vec::<String>::new());
+        assert_eq!(
+            world(&both[..1]),
+            ["ARCHITECTURE.md:7: host/world does not import host/devices"]
+        );
+        let upwards = check(crate_of("host/decide", &[("host/world", true)]));
+        assert_eq!(
+            upwards,
+            ["host/decide/Cargo.toml: must not dev-depend on host/world; see ARCHITECTURE.md"]
+        );
+        let unlisted = check(crate_of("host/devices", &[("host/decide", false)]));
+        assert_eq!(unlisted.len(), 1, "{unlisted:?}");
+        let for_tests = check(crate_of("host/devices", &[("host/decide", true)]));
+        assert_eq!(for_tests, Vec::<String>::new());
+        assert_eq!(
+            check(crate_of("host/new", &[])),
+            ["host/new/Cargo.toml: ARCHITECTURE.md has no row for this crate"]
+        );
+    }
+
+    #[test]
+    fn a_table_that_turns_back_is_refused() {
+        let text = "| crate | is | imports |\n|---|---|---|\n| `a` | | `b` |\n| `b` | | – |\n| `c` | | – |\n";
+        let crates = [crate_of("host/a", &[("host/b", false)]), crate_of("host/b", &[])];
+        assert_eq!(
+            findings(&crates, &Table::read(text).unwrap()),
+            [
+                "ARCHITECTURE.md:3: host/b is no row above host/a",
+                "ARCHITECTURE.md:5: there is no crate host/c",
+            ]
+        );
+        assert!(Table::read("no table").is_err());
+    }
+
+    #[test]
+    fn the_arrows_of_the_other_folders() {
         for (from, to, is_dev, is_allowed) in [
-            ("host/decide", "host/api", false, false),
-            ("host/decide", "host/world", true, false),
-            ("host/world", "host/decide", false, true),
-            ("host/world", "host/sandbox", false, false),
-            ("host/controller", "host/sandbox", false, true),
-            ("host/controller", "plugins/ipmi", false, false),
             ("plugins/ipmi", "plugins/sdk", false, true),
             ("plugins/ipmi", "host/devices", true, true),
             ("plugins/ipmi", "host/devices", false, false),
@@ -165,9 +257,12 @@ mod tests {
             ("tests", "plugins/ipmi", false, true),
             ("tests/small-world", "host/decide", false, true),
             ("tests/small-world", "host/controller", false, false),
-            ("host/new", "host/api", false, false),
+            ("tests/swarm", "host/cli", false, false),
+            ("tests/swarm", "host/cli", true, true),
+            ("xtask", "host/api", false, false),
         ] {
-            assert_eq!(check(from, to, is_dev).is_empty(), is_allowed, "{from} → {to}");
+            let found = check(crate_of(from, &[(to, is_dev)]));
+            assert_eq!(found.is_empty(), is_allowed, "{from} → {to}");
         }
     }
 
@@ -182,6 +277,8 @@ mod tests {
             ],
         }]});
         let crates = parse(Path::new("/r"), &metadata).unwrap();
-        assert_eq!(findings(&crates), ["host/world/Cargo.toml: must not depend on host/sandbox"]);
+        let arrows: Vec<(&str, bool)> =
+            crates[0].arrows.iter().map(|arrow| (arrow.to.as_str(), arrow.is_dev)).collect();
+        assert_eq!(arrows, [("host/sandbox", false), ("host/devices", true)]);
     }
 }

@@ -18,10 +18,17 @@ type Arrows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, BTreeSet<String>>>;
 const REEXPORTS_MAX: usize = 16;
 
 /// Files still in circles, by crate. Each change may only lower a number; the list goes when it is empty.
-const LEFT: [(&str, usize); 6] = [
-    ("host/controller", 106),
+const LEFT: [(&str, usize); 13] = [
+    ("host/act", 2),
+    ("host/cli", 9),
+    ("host/device_cli", 9),
+    ("host/incident", 3),
+    ("host/observe", 11),
+    ("host/record", 3),
+    ("host/runtime", 3),
     ("host/sandbox", 28),
     ("host/sandbox/tests/guests/hostile", 3),
+    ("host/simulate", 8),
     ("tests/guests/attacker", 7),
     ("tests/small-world", 12),
     ("tests/swarm", 20),

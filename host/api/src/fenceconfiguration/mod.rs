@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::Condition;
 use crate::limits;
-use crate::plan::Grant;
-use crate::plan::{Builtin, Run};
+use crate::plan::{Builtin, Grant, Run};
 
 /// Templates, methods, stages and grants for the nodes that a selector selects.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,14 +1,14 @@
 //! A plugin from outside, as people ask for it and as its state is told.
 
-use crate::conditions::Condition;
-use crate::fenceplugin::bounds::PluginLimits;
-use crate::limits;
-use crate::plan::Allows;
-use crate::plan::PluginKind;
-use crate::time::Moment;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::conditions::Condition;
+use crate::fenceplugin::bounds::PluginLimits;
+use crate::limits;
+use crate::plan::{Allows, PluginKind};
+use crate::time::Moment;
 
 /// One plugin, under the name that methods call it by.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

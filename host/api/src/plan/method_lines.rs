@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::address::with_port;
-use super::agents::{self, Meaning};
+use super::agents::Meaning;
 use super::expression::Expression;
 use super::object::{FIRST_CREDENTIAL, IDENTITY_KEY, SECRET_KEY, missing, own_method};
-use super::plugins::{self, Asked};
+use super::plugins::Asked;
 use super::properties::{Definition, Line, normal};
 use super::source::{Does, Draft};
-use super::trust;
+use super::{agents, plugins, trust};
 use crate::document::{Problems, nearest};
 use crate::nodefence::Action;
 use crate::plan::model::{Credential, LiteralPlace, SecretPlace};

@@ -1,9 +1,10 @@
 //! What a node is fenced with: the plan that is read from what people wrote.
 
+use std::collections::BTreeMap;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 use crate::limits;
 use crate::nodefence::IdentityField;

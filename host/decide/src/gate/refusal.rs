@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::bug::{Bug, guard};
-
 use crate::{Span, Time};
 
 /// Why the breaker is open.

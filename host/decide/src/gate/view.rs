@@ -3,10 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{COOL_DOWN, Span, Time};
-
 use crate::bug::{Bug, is_sown};
 use crate::gate::refusal::{ClosedDevice, Pause};
+use crate::{COOL_DOWN, Span, Time};
 
 /// The limits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,21 +1,20 @@
 //! The isolation step: quarantine, then the stages that cut network or storage.
 
+use super::leave::{is_cut_again, leave_to_isolate};
 use crate::bug::{Bug, guard};
-use crate::cut::{self, note_before};
+use crate::cut::note_before;
+use crate::phases::identity_check::stop_if_other_machine;
+use crate::phases::proving::{prove, storage_fenced};
 use crate::plan::{Progress, Want};
 use crate::retry::{
     await_device, fail, give_up, method_failed, node_gone, park, retry, unreachable,
 };
 use crate::run::{Flow, Run};
+use crate::standing::is_cut;
 use crate::{
     Action, Binding, Builtin, Effect, End, Goal, IsolatedForGood, Kind, Method, MethodIndex,
-    Notice, ParkReason, Phase, PlugState, Record, Rule, Stage, View,
+    Notice, ParkReason, Phase, PlugState, Record, Rule, Stage, View, cut,
 };
-
-use super::leave::{is_cut_again, leave_to_isolate};
-use crate::phases::identity_check::stop_if_other_machine;
-use crate::phases::proving::{prove, storage_fenced};
-use crate::standing::is_cut;
 
 /// Quarantines, then runs the isolation stages.
 pub(crate) fn isolating(run: &mut Run<'_>) -> Flow {

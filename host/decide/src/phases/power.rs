@@ -1,6 +1,10 @@
 //! Power-management, first half: which machine is it, is it on, switch it off.
 
+use super::contradiction::fell_silent;
+use super::leave::leave_to_cut;
+use super::waiting::{hold_for_dump, lacks_approval};
 use crate::bug::{Bug, guard};
+use crate::phases::identity_check::stop_if_other_machine;
 use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, not_verified, retry, unreachable};
 use crate::run::{Flow, Run};
@@ -8,11 +12,6 @@ use crate::{
     Action, End, Execution, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice,
     OpId, Operation, Phase, Plan, PlugState, Record, Rule, Span, Stage,
 };
-
-use super::contradiction::fell_silent;
-use super::leave::leave_to_cut;
-use super::waiting::{hold_for_dump, lacks_approval};
-use crate::phases::identity_check::stop_if_other_machine;
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
 pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {

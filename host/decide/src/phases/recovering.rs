@@ -4,8 +4,13 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use super::releasing::same_boot;
+use super::remedying::{describe, stop_unseen};
+use super::way_back::{Brought, bring_all_on, restore_all};
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{holds_all, may_restore_alive};
+use crate::phases::way_back::is_unanswered;
+use crate::phases::wiring::any_labelled;
 use crate::plan::{Progress, Want, next_wanted};
 use crate::release::Left;
 use crate::retry::{
@@ -18,12 +23,6 @@ use crate::{
     Marks, MethodIndex, NodeView, Notice, Operation, ParkReason, Phase, Proof, Record, Remedy,
     Rule, Rung, Span, Time, View,
 };
-
-use super::releasing::same_boot;
-use super::remedying::{describe, stop_unseen};
-use super::way_back::{Brought, bring_all_on, restore_all};
-use crate::phases::way_back::is_unanswered;
-use crate::phases::wiring::any_labelled;
 
 /// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
 const REPORT_DUE_WITHIN: Span = Span::minutes(6);

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::contradiction::{Contradiction, ask_again, contradiction};
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::{give_back_disputed, undone};
 use crate::release::{Cover, Left, snapshot};
@@ -11,14 +12,12 @@ use crate::retry::{
     begin_pass, climb_to_an_off, end_release, go_back, node_gone, park, restart, unreachable, void,
 };
 use crate::run::{Flow, Run};
+use crate::standing::{is_round, is_young};
 use crate::{
     Action, Chore, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView,
     Notice, ParkReason, Phase, PlugState, Proof, RESEND_EVERY, ReleaseMode, Released, Remedy, Rule,
     Span, Time, View,
 };
-
-use super::contradiction::{Contradiction, ask_again, contradiction};
-use crate::standing::{is_round, is_young};
 
 /// Releases what the proof covers, as long as the proof holds.
 pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {

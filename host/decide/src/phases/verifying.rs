@@ -10,22 +10,21 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::contradiction::{Contradiction, contradicted, contradiction, fell_silent};
+use super::leave::heed_trigger;
 use crate::bug::{Bug, guard, is_sown};
 use crate::cut::give_back_disputed;
+use crate::phases::identity_check::stop_if_other_machine;
+use crate::phases::wiring::{Wiring, any_labelled, baseline, wiring};
 use crate::retry::{
     await_device, fail, give_up, go_back, node_gone, not_verified, retry, unreachable,
 };
 use crate::run::{Flow, Run};
+use crate::standing::outdated;
 use crate::{
     Action, Baseline, End, Evidence, FinalReason, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView,
     Notice, OpId, Operation, ParkReason, Phase, PlugState, Proof, Rule, Span, Time,
 };
-
-use super::contradiction::{Contradiction, contradicted, contradiction, fell_silent};
-use super::leave::heed_trigger;
-use crate::phases::identity_check::stop_if_other_machine;
-use crate::phases::wiring::{Wiring, any_labelled, baseline, wiring};
-use crate::standing::outdated;
 
 /// Reads every feed again, then looks whether the node gave a sign of life meanwhile.
 pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {

@@ -3,7 +3,9 @@
 use alloc::collections::BTreeSet;
 use alloc::string::ToString as _;
 
+use super::leave::{heed_trigger, leave_to_cut};
 use crate::bug::{Bug, guard};
+use crate::phases::proving::{begin_dump_grace, prove, storage_fenced};
 use crate::release::{Cover, cut_drivers};
 use crate::retry::node_gone;
 use crate::run::{Flow, Run};
@@ -12,9 +14,6 @@ use crate::{
     Approval, Dump, Evidence, Grade, Hold, LOOK_EVERY, NodeView, PROBE_EVERY, Phase, PodView,
     Proof, Rule, Time, View, cut,
 };
-
-use super::leave::{heed_trigger, leave_to_cut};
-use crate::phases::proving::{begin_dump_grace, prove, storage_fenced};
 
 /// New: nothing was done yet in this pass.
 pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {

@@ -3,8 +3,9 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::feeds::{Feeds, feeds_read_off};
 use crate::bug::{Bug, guard, is_sown};
-use crate::cut::{self, holds_all, may_restore_alive};
+use crate::cut::{holds_all, may_restore_alive};
 use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
 use crate::run::{Flow, Run};
@@ -12,10 +13,8 @@ use crate::standing::{goes_back, see_it_come_back, still_cut};
 use crate::{
     Action, Closure, Deletion, Effect, End, FailureKind, FinalReason, FoundOff, Goal, Hold,
     LOOK_EVERY, MethodIndex, Notice, OnFailure, Operation, PROBE_EVERY, ParkReason, Phase,
-    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX,
+    PlugState, PodView, RESEND_EVERY, Record, Rule, Span, View, WRITE_LATE_MAX, cut,
 };
-
-use super::feeds::{Feeds, feeds_read_off};
 
 /// Restores what isolation cut, where that is safe now; otherwise recovery does it later.
 pub(crate) fn restoring(run: &mut Run<'_>) -> Flow {

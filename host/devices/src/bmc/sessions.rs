@@ -1,6 +1,7 @@
 //! The sessions: slots, sequence windows, and the packets inside them.
 
-use super::crypto::{self, BLOCK};
+use super::crypto;
+use super::crypto::BLOCK;
 use crate::bmc::config::{Privilege, Suite};
 
 /// A session nobody uses ends after this long (the specification's 60 s).

@@ -1,13 +1,12 @@
 //! A BMC and what it holds: its power, its sessions, what was asked of it.
 
 use crate::Reply;
-use crate::power::{Cause, PowerEvent, Supply};
-
 use crate::bmc::config::Config;
 use crate::bmc::crypto::Random;
 use crate::bmc::faults::Faults;
 use crate::bmc::sessions::Sessions;
 use crate::bmc::wire;
+use crate::power::{Cause, PowerEvent, Supply};
 
 /// The model.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use crate::alike::Refusals;
 use crate::html::parts::{Context, Side};
 use crate::markup::Markup;
-use crate::rules::{self, Piece};
-use crate::{Entry, spell};
+use crate::rules::Piece;
+use crate::{Entry, rules, spell};
 
 /// More lines than this are only counted: a rule may stand behind half the night.
 const LINES_MAX: usize = 5;

@@ -1,7 +1,7 @@
 //! Why it was allowed to act, and why it did not: proofs, refusals, parked incidents.
 
-use super::citations;
-use super::wire::{self, Bytes};
+use super::wire::Bytes;
+use super::{citations, wire};
 use crate::html::parts::{Context, linked_rules, section};
 use crate::markup::Markup;
 use crate::{Exchange, Incident, JournalRow, Proof, alike, spell};

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use super::citations::{self, Line};
-use super::wire::{self, Bytes};
+use super::citations::Line;
+use super::wire::Bytes;
+use super::{citations, wire};
 use crate::html::parts::{Context, Share, section};
 use crate::markup::Markup;
-use crate::rules::{self, Piece, RULES, Rule};
-use crate::{Incident, Inputs, JournalRow, Run, spell};
+use crate::rules::{Piece, RULES, Rule};
+use crate::{Incident, Inputs, JournalRow, Run, rules, spell};
 
 pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
     let run = &context.story.with;

@@ -1,11 +1,11 @@
 //! Every line of both runs, each with its rule, grade and journal row; those alike share one.
 
 use super::opening::flag;
-use crate::alike::{self, Group, Turn};
+use crate::alike::{Group, Turn};
 use crate::html::parts::{Context, Side, journal_id, linked_rules, section};
 use crate::lanes::flag_label;
 use crate::markup::Markup;
-use crate::{Entry, Run, Weight, spell};
+use crate::{Entry, Run, Weight, alike, spell};
 
 pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
     section(out, ("timeline", "Timeline"), |out| {

@@ -1,13 +1,12 @@
 //! One run's lanes, drawn for one width: rows of names, bars and flags over one axis.
 
 use super::Axis;
-
 use super::frame::Frame;
 use super::shapes::{LETTER_WIDTH, label, px, px_letters, rule, upright};
 use crate::alike::Turn;
-use crate::fold::{self, Row};
+use crate::fold::Row;
 use crate::markup::Markup;
-use crate::{Lane, Run, spell};
+use crate::{Lane, Run, fold, spell};
 
 /// Where the flags lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,17 +27,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use self::history::History;
+use crate::rng::Rng;
+use crate::time::{Time, seconds_stamp};
+
 pub use self::admission::{DEFAULT_GRACE_S, DEFAULT_TOLERATION_S};
 pub use self::client::Client;
 pub use self::deletion::DeleteOptions;
 pub use self::error::ApiError;
-use self::history::History;
 pub use self::history::{Change, ChangeType, HISTORY_CHANGES, WatchEvent, Watched};
 pub use self::kind::{Kind, NODE_REMEDY};
 pub use self::object::Key;
 pub use self::selector::Selector;
-use crate::rng::Rng;
-use crate::time::{Time, seconds_stamp};
 pub use verb::{Deleted, Listed, Part, Verb};
 
 /// What the definitions of custom resources do with the part of an object that is written, `spec` or `status`:

@@ -1,7 +1,8 @@
 //! What clients ask of the API server.
 
-use serde_json::Value;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 /// What a client asks of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,7 +19,8 @@ use crate::machine::spec::{Network, Spec};
 use crate::rng::Rng;
 use crate::stage::{LEASE_NAMESPACE, Stage, sooner};
 use crate::time::{Time, after, micros_stamp, millis, seconds_stamp};
-use crate::volumes::{self, Volume};
+use crate::volumes;
+use crate::volumes::Volume;
 
 /// From the kubelet's start to its first list of pods.
 const FIRST_SYNC: Duration = Duration::from_secs(1);

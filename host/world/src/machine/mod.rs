@@ -25,7 +25,8 @@ pub(crate) mod spec;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use node_remedy_devices::bmc::{self, Bmc};
+use node_remedy_devices::bmc;
+use node_remedy_devices::bmc::Bmc;
 use node_remedy_devices::ec2::Instance;
 
 use self::dump::Dump;
@@ -35,10 +36,10 @@ use crate::facts::{Power, PowerCause, What};
 use crate::machine::spec::{Network, Spec};
 use crate::rng::Rng;
 use crate::scenario::DumpSpec;
-pub use crate::sent::Sent;
 use crate::stage::{Stage, sooner};
 use crate::time::{Time, after};
 
+pub use crate::sent::Sent;
 /// A machine.
 #[derive(Debug)]
 pub(crate) struct Machine {

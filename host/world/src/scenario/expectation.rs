@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::Fact;
-use crate::facts::What;
+use crate::facts::{Fact, What};
 use crate::time::{START, Time, between};
 
 /// Facts that a scenario speaks of.

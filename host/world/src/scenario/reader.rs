@@ -1,10 +1,11 @@
 //! Collects what is wrong with a scenario while it is read.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 use serde_saphyr::Location;
 use serde_saphyr::options::AliasLimits;
-use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::facts::VOCABULARY;
 use crate::scenario::raw::Text;

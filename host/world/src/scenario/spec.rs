@@ -1,11 +1,12 @@
 //! A scenario as it is played.
 
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
 use node_remedy_devices::bmc::{Faults, Suite};
 use node_remedy_devices::ec2;
 use node_remedy_devices::snmp::Model;
 use serde_json::Value;
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use crate::api::{Admit, Key};
 use crate::facts::Power;

@@ -6,8 +6,7 @@ use expect_test::{Expect, expect};
 use serde_json::Value;
 
 use super::*;
-use crate::facts::What;
-use crate::facts::{Fact, VOCABULARY};
+use crate::facts::{Fact, VOCABULARY, What};
 use crate::time::Time;
 
 const GOOD: &str = "title: a story

@@ -1,9 +1,10 @@
 //! A PDU or switch of a scenario, and what its plugs feed.
 
-use node_remedy_devices::UnknownFault;
-use node_remedy_devices::snmp::{Agent, Config};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+use node_remedy_devices::UnknownFault;
+use node_remedy_devices::snmp::{Agent, Config};
 
 use crate::scenario::{DeviceSpec, Scenario};
 

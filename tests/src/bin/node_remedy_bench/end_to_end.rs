@@ -12,10 +12,10 @@ use kube::api::Api;
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::NodeMonitoring;
 use node_remedy_tests::ipmi::{Kind, Power, PowerChange};
-use node_remedy_tests::remedy::{self, Installation, is_in_phase};
+use node_remedy_tests::remedy::{Installation, is_in_phase};
 use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Cluster, Controller, Pace, Timings};
+use node_remedy_tests::{Cluster, Controller, Pace, Timings, remedy};
 use serde_json::json;
 
 use crate::{RUNS, WITHIN, attached_elsewhere};

@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::control_plane::Kubernetes;
 use node_remedy_tests::observer::Verdict;
-use node_remedy_tests::remedy::{self, Installation, is_in_phase};
+use node_remedy_tests::remedy::{Installation, is_in_phase};
 use node_remedy_tests::user::User;
-use node_remedy_tests::{Cluster, Controller};
+use node_remedy_tests::{Cluster, Controller, remedy};
 
 use crate::told::Told;
 

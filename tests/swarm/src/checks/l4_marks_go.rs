@@ -1,6 +1,6 @@
 //! L4: a node that is well and whose incident is over carries no mark of ours.
 
-use node_remedy::simulate::CLIENT;
+use node_remedy_simulate::CLIENT;
 
 use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};

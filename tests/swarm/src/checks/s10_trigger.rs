@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use node_remedy::simulate::CLIENT;
+use node_remedy_simulate::CLIENT;
 use node_remedy_world::facts::{ETCD, PowerCause, Taken, What};
 use node_remedy_world::time::{Time, between};
 

@@ -1,7 +1,7 @@
 //! S8: only what was on the node when it was cut, read or said to be off, crashed, or given up, is released: nothing that
 //! came later, and nothing that a DaemonSet keeps there.
 
-use node_remedy::simulate::CLIENT;
+use node_remedy_simulate::CLIENT;
 use node_remedy_world::facts::What;
 use node_remedy_world::time::Time;
 

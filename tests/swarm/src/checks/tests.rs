@@ -6,15 +6,14 @@ mod told;
 
 use std::time::Duration;
 
-use node_remedy::simulate::CLIENT;
+use PowerCause::{ByHand, Command, Device};
+use node_remedy_simulate::CLIENT;
 use node_remedy_world::facts::{Fact, Power, PowerCause, What};
 use node_remedy_world::scenario::START;
 use node_remedy_world::time::after;
 
 use super::check;
 use crate::scene::{OUT_OF_SERVICE, PEOPLE, Setting};
-
-use PowerCause::{ByHand, Command, Device};
 
 const QUARANTINE: &str = "node-remedy.io/quarantine";
 const US: &str = "one";

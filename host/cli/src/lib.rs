@@ -1,0 +1,453 @@
+//! The command line: one file per command, this one lists them.
+//!
+//! Errors end in the next command to type; exit codes are part of the interface and
+//! stand in each command's help.
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod admission;
+pub mod audit;
+pub mod binding;
+pub mod check;
+pub mod config;
+pub mod explain;
+pub mod fence_paths;
+pub mod history;
+pub mod operator;
+pub mod pause;
+pub mod plugin_docs;
+pub mod rbac;
+pub mod run;
+pub mod simulate;
+pub mod status;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+
+pub use node_remedy_device_cli::args::{
+    ClusterArgs, DeviceArgs, FenceAction, FenceArgs, Output, TlsArgs, here,
+};
+
+/// Fences lost Kubernetes nodes, with proof.
+#[derive(Debug, Parser)]
+#[command(name = "node-remedy", version, about, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch the cluster and remedy its nodes
+    #[command(after_help = "Examples:
+  node-remedy run                                   inside a pod, with its service account
+  node-remedy run --kubeconfig ~/.kube/config       from outside
+Stops cleanly on SIGTERM and SIGINT; exits 0 then, 1 if it could not start.")]
+    Run(RunArgs),
+    /// Validate configuration files
+    #[command(after_help = "Examples:
+  node-remedy check remedy.yaml fence.yaml
+  node-remedy check --output json config/*.yaml
+Exits 0 if every file is valid, 1 if one is not.")]
+    Check(CheckArgs),
+    /// Show what is in force for a node, and where each value comes from
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Play a scenario in virtual time, with the real configuration and plugins
+    #[command(after_help = "Examples:
+  node-remedy simulate examples/scenarios/lost-node.yaml
+  node-remedy simulate lost-node.yaml --seed 7 --report report.html
+  node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose worker-3
+  node-remedy simulate c.yaml --dark rack=b
+  node-remedy simulate --verify report.html
+Exits 0 if all the scenario expects came true, 1 if not.")]
+    Simulate(SimulateArgs),
+    /// Write what `simulate` needs to know of a cluster (read-only)
+    #[command(after_help = "Example:
+  node-remedy snapshot --kubeconfig ~/.kube/config > c.yaml")]
+    Snapshot(ClusterArgs),
+    /// Tell whether everything is all right: what needs a person, what is paused, the incidents
+    #[command(
+        after_help = "Exits 0 if nothing needs you, 2 if something does, 1 if the cluster cannot be read.
+
+Examples:
+  node-remedy status
+  node-remedy status --all
+  node-remedy status --output json"
+    )]
+    Status(StatusArgs),
+    /// Say why a node is, or is not, acted on
+    #[command(after_help = "Example:
+  node-remedy explain worker-3")]
+    Explain(ExplainArgs),
+    /// Tell past incidents: how they ended, how long each step took, what was released
+    #[command(after_help = "Examples:
+  node-remedy history worker-3
+  node-remedy history --pods         which pods were released from the nodes that failed, most often first
+Records are kept for 14 days, and the last 10 of each node.")]
+    History(crate::history::HistoryArgs),
+    /// Let a parked incident try again
+    #[command(after_help = "Example:
+  node-remedy retry worker-3-1")]
+    Retry(PersonArgs),
+    /// Stop an incident; a machine that was powered off is powered on first
+    #[command(after_help = "Examples:
+  node-remedy abort worker-3-1
+  node-remedy abort worker-3-1 --leave-off")]
+    Abort(AbortArgs),
+    /// Allow the first off of an incident that waits for a person
+    #[command(after_help = "Example:
+  node-remedy approve worker-3-1")]
+    Approve(PersonArgs),
+    /// Say that a device which failed to switch a node's machine on has been seen to
+    #[command(after_help = "Example:
+  node-remedy ack worker-3
+Until then nothing is switched off through that device.")]
+    Ack(AckArgs),
+    /// Give your word that an incident's machine is off, so that its pods may be released
+    #[command(after_help = "Example:
+  node-remedy confirm-off worker-3-1 --yes
+The word is bound to this incident and to the boot it is about.")]
+    ConfirmOff(ConfirmArgs),
+    /// Cut nothing any more, everywhere or on some nodes; what is off is still switched on
+    #[command(after_help = "Examples:
+  node-remedy pause --reason 'new switches' --for 2h
+  node-remedy pause --reason 'new fans' --nodes rack=7
+`node-remedy status` shows it, and who paused.")]
+    Pause(crate::pause::PauseArgs),
+    /// End a pause
+    #[command(after_help = "Examples:
+  node-remedy resume pause-x7k2f
+  node-remedy resume --all")]
+    Resume(crate::pause::ResumeArgs),
+    /// Call one fence method by hand, in its sandbox
+    #[command(after_help = "Examples:
+  node-remedy fence ipmi status --address 10.0.8.3 --username admin --password-file pw
+  node-remedy fence ipmi off --address 127.0.0.1:6231 --username admin --password-file pw \\
+      --set cipher-suite=3 --output json
+  node-remedy fence redfish status --address 10.0.8.4 --plug 1 --username admin --password-file pw \\
+      --tls-ca bmc-ca.pem
+  node-remedy fence redfish list --address 10.0.8.4 --username admin --password-file pw --tls-ca bmc-ca.pem
+  node-remedy fence apc-pdu status --address 10.0.9.3 --plug 3 --set version=2c \\
+      --credential community=FILE
+`status` exits 0 for on, 2 for off, 1 for failure or unknown.
+`off`, `on`, `reset` and `reboot` exit 0 only when a later read confirmed it, else 1.
+As a fence agent, for cluster managers that know those (key=value on stdin, or their options):
+  echo 'action=status ...' | node-remedy fence --agent ipmi
+  ln -s node-remedy fence_ipmilan && ./fence_ipmilan --help")]
+    Fence(FenceArgs),
+    /// Prove which outlet or port carries a node: switch it off, look who falls silent, switch it on
+    #[command(after_help = "Examples:
+  kubectl cordon worker-3 && kubectl drain worker-3 --ignore-daemonsets
+  node-remedy verify-wiring worker-3
+  node-remedy verify-wiring worker-3 --method outlet-a --yes worker-3 --output json
+The machine boots once for each of its outlets. Only devices that know no machine are tried, one
+plug at a time; nothing is fenced meanwhile. What is off is switched on again, also after Ctrl-C.
+Exits 0 if every plug is this node's and was recorded, 2 if one is not, 1 if nothing was proven.")]
+    VerifyWiring(node_remedy_device_cli::wiring::WiringArgs),
+    /// Which fence methods there are, what each asks for, and how one comes from outside
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  node-remedy plugin list
+  node-remedy plugin describe redfish
+  node-remedy plugin describe redfish --output json
+  node-remedy plugin new my-relay
+  node-remedy plugin run my_relay.wasm status --address 10.0.9.7 --plug 2 --username admin --password-file pw
+  node-remedy plugin inspect tasmota.wasm
+  node-remedy plugin sign tasmota.wasm --key signer.pem > tasmota.sig
+  node-remedy plugin configmap tasmota.wasm --signature tasmota.sig | kubectl apply -f -
+  node-remedy plugin push tasmota.wasm registry.example.org/fence/tasmota:0.1.0 --key signer.pem"
+    )]
+    Plugin(node_remedy_device_cli::plugin::PluginCommand),
+    /// Print the permissions that the controller needs, for your own Secrets
+    #[command(after_help = "Example:
+  node-remedy rbac --secret bmc-credentials | kubectl apply -f -")]
+    Rbac(crate::rbac::RbacArgs),
+    /// Check an audit log (`run --audit-log FILE`)
+    #[command(
+        subcommand,
+        after_help = "Example:
+  node-remedy audit verify audit.jsonl.1 audit.jsonl
+Exits 0 if every line follows from the one before, 1 with the first that does not."
+    )]
+    Audit(crate::audit::AuditCommand),
+    /// Print the reference of all metrics, docs/metrics.md
+    #[command(after_help = "Example:
+  node-remedy metrics > docs/metrics.md")]
+    Metrics,
+    /// Print the admission policies that bind people's words to their names and rights
+    #[command(after_help = "Example:
+  node-remedy admission | kubectl apply -f -")]
+    Admission,
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:
+  node-remedy completion bash > /etc/bash_completion.d/node-remedy")]
+    Completion {
+        /// bash, zsh, fish, elvish or powershell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Where /metrics, /healthz and /readyz are served
+    #[arg(long, default_value = "127.0.0.1:9464", value_name = "ADDRESS")]
+    pub admin_address: SocketAddr,
+    /// Where /healthz and /readyz are served besides, for probes that nobody else can hold up
+    #[arg(long, value_name = "ADDRESS")]
+    pub probe_address: Option<SocketAddr>,
+    /// The name this replica goes by; the pod's name in a pod
+    #[arg(long, value_name = "NAME", default_value = "node-remedy")]
+    pub identity: String,
+    /// The node that this replica runs on, if it runs in the cluster
+    #[arg(long, value_name = "NODE")]
+    pub node_name: Option<String>,
+    /// This replica's own addresses, if it runs in the cluster: no range of a grant lets a plugin
+    /// connect there
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub pod_ips: Vec<IpAddr>,
+    /// How often every device is asked whether it answers, such as 10m; `never` to leave them alone
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::run::probe_every)]
+    pub probe_every: crate::run::ProbeEvery,
+    /// A service account of the controller's namespace that remedies' Jobs may run as; may be
+    /// repeated. `default` always is one
+    #[arg(long = "job-service-account", value_name = "NAME")]
+    pub job_service_accounts: Vec<String>,
+    /// Write every incident's opening, transitions and calls, and every refusal, to this file, too,
+    /// each line with the hash of the one before; 64 MiB, and 8 files before it
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+    /// A folder in which plugins that were fetched from registries are kept, 65 MiB of them, for when a
+    /// registry is down
+    #[arg(long, value_name = "FOLDER")]
+    pub plugin_cache: Option<PathBuf>,
+    /// How logs are written
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: LogFormat,
+    /// Which log lines, as `level` or `target=level,…`
+    #[arg(long, default_value = "info", value_name = "FILTER")]
+    pub log: String,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Configuration files, or - for stdin; each may hold several documents. A shell's <(…) is read to its
+    /// end; a named pipe and a device are refused
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `config`.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Policy, thresholds and plan of one node, each value with its origin, and what each grade of
+    /// proof releases
+    #[command(after_help = "Examples:
+  node-remedy config show worker-3
+  node-remedy config show worker-3 --file remedy.yaml --file fence.yaml --file node.yaml
+  node-remedy config show worker-3 --output json
+Exits 0 if nothing is missing for the node to be remedied as shown, 1 if something is or the node
+cannot be read, 64 for wrong usage.")]
+    Show(ConfigShowArgs),
+}
+
+/// `config show`.
+#[derive(Debug, Args)]
+pub struct ConfigShowArgs {
+    /// Which cluster, where no files are given.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The node's name
+    #[arg(value_name = "NODE")]
+    pub node: String,
+    /// Read this file and no cluster; may be repeated. The node's own object must be in one of them
+    /// (kubectl get node NODE -o yaml)
+    #[arg(long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// A scenario, or a snapshot together with --lose or --dark
+    #[arg(value_name = "SCENARIO", required_unless_present = "verify")]
+    pub scenario: Option<PathBuf>,
+    /// Overrides the scenario's seed
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// With a snapshot: the node whose kubelet stops, or a selector such as rack=b of nodes that all lose
+    /// their network at once
+    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with = "verify")]
+    pub lose: Option<String>,
+    /// With a snapshot: the node, or a selector of nodes, that lose power at once, and their BMCs with it
+    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with_all = ["verify", "lose"])]
+    pub dark: Option<String>,
+    /// How the timeline is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+    /// Where the HTML report is written
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Where the swim-lanes alone are written, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// Do not play the same seed without node-remedy beside it
+    #[arg(long)]
+    pub only_with: bool,
+    /// Reproduce a report from what it carries, and compare
+    #[arg(long, value_name = "REPORT", conflicts_with = "scenario")]
+    pub verify: Option<PathBuf>,
+}
+
+/// `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Incidents that are over, too
+    #[arg(long)]
+    pub all: bool,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The node's name
+    #[arg(value_name = "NODE")]
+    pub node: String,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// `retry`.
+#[derive(Debug, Args)]
+pub struct PersonArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The incident's name, as `node-remedy status` prints it
+    #[arg(value_name = "NODEFENCE")]
+    pub nodefence: String,
+}
+
+/// `abort`.
+#[derive(Debug, Args)]
+pub struct AbortArgs {
+    /// Which incident.
+    #[command(flatten)]
+    pub person: PersonArgs,
+    /// Leave the machine as it is. If its Node is gone and the incident is parked or waits for a device, the incident ends
+    #[arg(long)]
+    pub leave_off: bool,
+}
+
+/// `ack`.
+#[derive(Debug, Args)]
+pub struct AckArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// The node whose machine it failed to switch on
+    #[arg(value_name = "NODE")]
+    pub node: String,
+}
+
+/// `confirm-off`.
+#[derive(Debug, Args)]
+pub struct ConfirmArgs {
+    /// Which incident.
+    #[command(flatten)]
+    pub person: PersonArgs,
+    /// Confirm without being asked
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Carries one command out; its exit code is part of the interface.
+pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Run(args) => here(crate::run::run(&args)),
+        Command::Check(args) => crate::check::check(&args),
+        Command::Config(ConfigCommand::Show(args)) => here(crate::config::show(&args)),
+        Command::Simulate(args) => crate::simulate::simulate(&args),
+        Command::Snapshot(args) => here(crate::simulate::snapshot(&args)),
+        Command::Status(args) => here(crate::status::status(&args)),
+        Command::Explain(args) => here(crate::explain::explain(&args)),
+        Command::History(args) => here(crate::history::history(&args)),
+        Command::Retry(args) => here(crate::operator::retry(&args)),
+        Command::Abort(args) => here(crate::operator::abort(&args)),
+        Command::Approve(args) => here(crate::operator::approve(&args)),
+        Command::Ack(args) => here(crate::operator::ack(&args)),
+        Command::ConfirmOff(args) => here(crate::operator::confirm_off(&args)),
+        Command::Pause(args) => here(crate::pause::pause(&args)),
+        Command::Resume(args) => here(crate::pause::resume(&args)),
+        Command::Fence(args) => here(node_remedy_device_cli::fence::fence(&args)),
+        Command::VerifyWiring(args) => here(node_remedy_device_cli::wiring::verify(&args)),
+        Command::Plugin(command) => node_remedy_device_cli::plugin::plugin(&command),
+        Command::Rbac(args) => crate::rbac::rbac(&args),
+        Command::Metrics => {
+            node_remedy_device_cli::output::print(format_args!(
+                "{}",
+                node_remedy_runtime::metrics::reference()
+            ))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Admission => crate::admission::admission(),
+        Command::Audit(command) => crate::audit::audit(&command),
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "node-remedy", &mut script);
+            node_remedy_device_cli::output::print(format_args!("{}", String::from_utf8(script)?))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Runs a fence method as an agent, if that is what the arguments call: the program's own name is an
+/// agent's, or they begin with `fence --agent METHOD`.
+pub fn as_agent(arguments: &[String]) -> Option<anyhow::Result<ExitCode>> {
+    let [program, rest @ ..] = arguments else { return None };
+    let (name, method, rest) = match (node_remedy_device_cli::fence::agent::named(program), rest) {
+        (Some((name, method)), rest) => (name, method, rest),
+        (None, [fence, agent, method, rest @ ..]) if fence == "fence" && agent == "--agent" => {
+            (format!("fence_{}", method.replace('-', "_")), method.clone(), rest)
+        }
+        (None, _) => return None,
+    };
+    Some(here(node_remedy_device_cli::fence::agent::agent(&name, &method, rest)))
+}

@@ -1,0 +1,6 @@
+//! From documents to plans: what the configuration makes of a node.
+
+pub mod enums;
+pub mod plan;
+pub mod signs;
+pub mod wiring;

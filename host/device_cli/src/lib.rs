@@ -1,0 +1,9 @@
+//! Commands that call one device or one plugin.
+
+pub mod args;
+pub mod fence;
+pub mod files;
+pub mod output;
+pub mod plugin;
+pub mod unread;
+pub mod wiring;

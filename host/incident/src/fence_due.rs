@@ -1,0 +1,79 @@
+//! Whether a fence waits behind an incident with a milder remedy.
+
+use node_remedy_api::policy::Mode;
+use node_remedy_config::plan::gate_policy_of;
+use node_remedy_context::context::Parts;
+use node_remedy_decide::bug::{Bug, guard};
+use node_remedy_decide::{Crossing, NodeView, Phase, Remedy, Verdict, crossed};
+use node_remedy_observe::config::{NodePolicy, NodeThreshold};
+use node_remedy_observe::live::Facts;
+use node_remedy_observe::nodefences::last_superseded;
+use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::superseding::{fences, may_fence};
+use node_remedy_observe::view::{gate_view, note_sign};
+use node_remedy_observe::{incident_rate, vetoes};
+use node_remedy_probe::device_network;
+use node_remedy_runtime::cluster::Cluster;
+
+use crate::open::with_components;
+use crate::reconcile::Incident;
+
+/// What the gate says to a remedy of this threshold, as far as the caches know. `own` is an incident that counts for
+/// nobody else.
+pub fn gate_of<C: Cluster>(
+    parts: &Parts<C>,
+    seen: &NodeSeen,
+    node: &NodeView,
+    (policy, threshold): (&NodePolicy, &NodeThreshold),
+    sign: &Crossing,
+    own: Option<&str>,
+) -> Verdict {
+    let mut gate = gate_view(&parts.mirror, &parts.clock, &policy.gate, &seen.name, own);
+    if own.is_some() {
+        // What begins is another one.
+        gate.incidents = incident_rate::cached(&parts.mirror, &policy.gate);
+    }
+    note_sign(&mut gate, Some(node), sign);
+    let said = vetoes::cached(&parts.mirror);
+    gate.words = vetoes::of_node(&said, seen, &parts.mirror.changes, &policy.gate, &parts.clock);
+    gate.device_network = device_network::of_opening(parts, &threshold.ladder);
+    node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, parts.clock.now())
+}
+
+/// Whether an incident with a milder remedy keeps its node from a fence that could be begun.
+pub fn is_fence_due<C: Cluster>(
+    incident: &Incident<C>,
+    facts: &Facts,
+    node: Option<&NodeView>,
+) -> bool {
+    let parts = &incident.parts;
+    let (Some(seen), Some(node)) = (&facts.node, node) else { return false };
+    // A fence that was tried already, and a node that only lost a renewal or two, are no reason.
+    let mut tried = incident.plan.ladder.iter().take(incident.record.rung.saturating_add(1));
+    if seen.is_ready() || tried.any(|rung| rung.remedy == Remedy::Fence) {
+        return false;
+    }
+    let config = parts.config.borrow();
+    let Ok(Some(policy)) = config.policy_for(seen) else { return false };
+    let now = parts.clock.now();
+    let is_due = |threshold: &&NodeThreshold| {
+        let sign = crossed(node, &threshold.threshold, now);
+        // Nor twice for one loss: what refuses the fence would have the two take turns.
+        let Crossing::Crossed { since } = sign else { return false };
+        let made_way = last_superseded(&parts.mirror, seen);
+        let is_new = guard(Bug::SupersededOnce, made_way.is_none_or(|ended| ended < since));
+        is_new
+            && gate_of(parts, seen, node, (&policy, threshold), &sign, Some(&incident.name()))
+                .refusals
+                .is_empty()
+            && with_components(parts, &threshold.ladder).is_ok()
+    };
+    let is_parked = incident.record.phase == Phase::Parked;
+    let has_fence = incident.plan.ladder.iter().any(|rung| rung.remedy == Remedy::Fence);
+    let for_later_fence = guard(Bug::LaterFenceNotDue, is_parked && !has_fence);
+    let makes_way_for = |one: &NodeThreshold| fences(one) || for_later_fence && may_fence(one);
+    let fencing = policy.thresholds.iter().filter(|one| makes_way_for(one) && one.is_run.is_ok());
+    policy.mode != Mode::Shadow
+        && fencing.clone().any(|one| is_due(&one))
+        && config.plan_for(seen).is_ok()
+}

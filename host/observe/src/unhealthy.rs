@@ -1,0 +1,60 @@
+//! Nodes that show a sign of their own: for the gate they are not well, however Ready they are. A
+//! sign that many nodes show at once is a storm, too.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use node_remedy_config::signs::is_of_silence;
+use node_remedy_decide::{Crossing, crossed};
+use node_remedy_runtime::clock::Clock;
+
+use crate::caches::{Mirror, lease_key};
+use crate::config::Config;
+use crate::view;
+
+/// The names of those nodes.
+#[derive(Debug, Default)]
+pub struct Unwell(RefCell<BTreeSet<String>>);
+
+impl Unwell {
+    /// Whether a node was seen to show a sign of its own.
+    pub fn contains(&self, node: &str) -> bool {
+        self.0.borrow().contains(node)
+    }
+
+    /// Looks these nodes over, before any of them is acted on. Silence and readiness are left to the
+    /// gate, which knows how to tell one node's from everybody's.
+    pub fn look_over<'a>(
+        &self,
+        nodes: impl Iterator<Item = &'a String>,
+        config: &Config,
+        mirror: &Mirror,
+        clock: &Clock,
+    ) {
+        let mut unwell = self.0.borrow_mut();
+        if !config.has_own_signs() {
+            unwell.clear();
+            return;
+        }
+        for name in nodes {
+            if has_sign(name, config, mirror, clock) {
+                unwell.insert(name.clone());
+            } else {
+                unwell.remove(name);
+            }
+        }
+    }
+}
+
+fn has_sign(name: &str, config: &Config, mirror: &Mirror, clock: &Clock) -> bool {
+    let Some(seen) = mirror.nodes.find(name) else { return false };
+    let Ok(Some(policy)) = config.policy_for(&seen) else { return false };
+    let lease = mirror.leases.find(&lease_key(name));
+    let events = mirror.events.of(name);
+    let node = view::node_view(&seen, lease.as_ref(), events.as_deref(), mirror, clock);
+    let own = policy.thresholds.iter().filter(|one| !is_of_silence(&one.wanted.sign));
+    own.map(|one| crossed(&node, &one.threshold, clock.now())).any(|found| match found {
+        Crossing::Crossed { .. } | Crossing::Ripening { .. } => true,
+        Crossing::Clear { .. } | Crossing::Unclear => false,
+    })
+}

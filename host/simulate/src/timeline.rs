@@ -1,0 +1,88 @@
+//! Makes a story of what a played scenario left behind.
+//!
+//! What happened is told from the world's facts, why from the controller's decisions.
+
+pub mod entries;
+pub mod incidents;
+pub mod intervals;
+pub mod outcome;
+pub mod proof;
+pub mod refusals;
+
+use std::collections::BTreeSet;
+
+use node_remedy_decide::Time;
+use node_remedy_report::Run;
+use node_remedy_world::Scenario;
+use node_remedy_world::scenario::{Expectation, NodeSpec, START};
+
+use crate::Played;
+
+/// Tells one playing, and holds it against what was expected.
+pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Run {
+    let end_ms = u64::try_from(played.lasted.as_millis()).unwrap_or(u64::MAX);
+    let mut refusals = crate::timeline::refusals::unopened(&played.collected);
+    // In one millisecond a device does, says, and then something is decided on it.
+    let lanes = Lanes::of(scenario);
+    let mut entries = crate::timeline::entries::of_facts(&lanes, &played.facts);
+    entries.extend(crate::timeline::entries::of_calls(&lanes, &played.collected));
+    entries.extend(crate::timeline::entries::of_decisions(&played.collected));
+    entries.extend(crate::timeline::entries::of_refusals(&refusals));
+    entries.sort_by_key(|entry| entry.at_ms);
+    let mut stretches =
+        crate::timeline::intervals::of_facts(scenario, &lanes, &played.facts, end_ms);
+    stretches.extend(crate::timeline::intervals::of_refusals(&refusals));
+    stretches.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
+    let outcome = crate::timeline::outcome::outcome(played, &refusals, expected);
+    // The timeline tells of these line by line already.
+    refusals.extend(crate::timeline::refusals::unproven(played));
+    Run {
+        end_ms,
+        entries,
+        stretches,
+        incidents: crate::timeline::incidents::incidents(played),
+        outcome,
+        refusals,
+    }
+}
+
+/// What the device lane calls what gives a node its power.
+struct Lanes<'a> {
+    /// Nodes that are instances of a cloud.
+    instances: BTreeSet<&'a str>,
+    /// Others on outlets alone.
+    without_bmc: BTreeSet<&'a str>,
+}
+
+impl<'a> Lanes<'a> {
+    fn of(scenario: &'a Scenario) -> Self {
+        let named = |is: fn(&NodeSpec) -> bool| {
+            let nodes = scenario.nodes.iter().filter(|node| is(node));
+            nodes.map(|node| node.name.as_str()).collect()
+        };
+        Self {
+            instances: named(|node| node.cloud.is_some()),
+            without_bmc: named(|node| node.cloud.is_none() && node.bmc.is_none()),
+        }
+    }
+
+    fn power_of(&self, node: &str) -> String {
+        let what = if self.instances.contains(node) {
+            "instance"
+        } else if self.without_bmc.contains(node) {
+            "power"
+        } else {
+            "BMC"
+        };
+        format!("{what} of {node}")
+    }
+}
+
+/// What it calls an outlet or port.
+fn plug_of(device: &str, plug: u64) -> String {
+    format!("{device}/{plug}")
+}
+
+fn ms(at: Time) -> u64 {
+    at.0.saturating_sub(START.0)
+}

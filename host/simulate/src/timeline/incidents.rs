@@ -1,0 +1,87 @@
+//! The incidents: their journals, and what went over the wire.
+
+use std::collections::BTreeMap;
+
+use node_remedy_decide::{End, Operation, PlugState, Time};
+use node_remedy_record::sentences::by_name;
+use node_remedy_report as report;
+use node_remedy_report::{Direction, Incident, JournalRow};
+use node_remedy_sandbox as sandbox;
+
+use crate::recorder::{CallSeen, Collected, what};
+use crate::timeline::{ms, proof};
+use crate::{Played, decode};
+
+pub(super) fn incidents(played: &Played) -> Vec<Incident> {
+    let collected = &played.collected;
+    let told = collected.incidents.iter().map(|(name, (nodefence, plan, record))| {
+        let parked = record.parked.as_ref().map(|parked| parked.reason.to_string());
+        let row = |operation: &Operation| {
+            let mut calls = collected.calls.iter();
+            let call = calls.rfind(|call| call.nodefence == *name && call.number == operation.id.0);
+            JournalRow {
+                number: operation.id.0,
+                intended_ms: ms(operation.intended_at),
+                ended_ms: operation.ended_at.map(ms),
+                what: what(plan, operation),
+                end: end_words(operation.end.as_ref(), call),
+                exchanges: call
+                    .map(|call| exchanges(operation.intended_at, call))
+                    .unwrap_or_default(),
+            }
+        };
+        Incident {
+            name: name.clone(),
+            node: nodefence.spec.node.name.clone(),
+            state: format!("{:?}", record.phase.state()),
+            parked: parked.map(|text| by_name(&text, name, &nodefence.spec.node.name)),
+            journal: journal(collected, name).map(row).collect(),
+            proof: proof::proof(played, name, record),
+        }
+    });
+    told.collect()
+}
+
+/// Everything that an incident ever did, in order.
+pub(super) fn journal<'a>(
+    collected: &'a Collected,
+    name: &str,
+) -> impl Iterator<Item = &'a Operation> {
+    collected.journals.get(name).into_iter().flat_map(BTreeMap::values)
+}
+
+fn end_words(end: Option<&End>, call: Option<&CallSeen>) -> String {
+    match end {
+        None => "not known yet".to_owned(),
+        Some(End::Succeeded { state, .. }) => format!("read: {}", state_word(*state)),
+        Some(End::Failed(failure)) => format!("failed: {}", failure.detail),
+        Some(End::NotAttempted(failure)) => format!("not attempted: {}", failure.detail),
+        Some(End::Indeterminate) => {
+            format!("indeterminate: {}", call.map_or("nobody knows", |call| &call.detail))
+        }
+    }
+}
+
+pub(super) fn state_word(state: PlugState) -> &'static str {
+    match state {
+        PlugState::On => "on",
+        PlugState::Off => "off",
+        PlugState::Transitioning => "transitioning",
+        PlugState::Unknown => "unknown",
+        PlugState::Terminated => "terminated",
+    }
+}
+
+fn exchanges(began: Time, call: &CallSeen) -> Vec<report::Exchange> {
+    let told = call.exchanges.iter().map(|exchange| report::Exchange {
+        at_ms: ms(began).saturating_add(exchange.at_ms),
+        direction: match exchange.direction {
+            sandbox::Direction::Sent | sandbox::Direction::Farewell => Direction::Sent,
+            sandbox::Direction::Received => Direction::Received,
+        },
+        hex: node_remedy_runtime::hex::hex(&exchange.bytes),
+        decoded: decode::words(&exchange.bytes, exchange.plaintext.as_deref()),
+        plaintext: exchange.plaintext.as_deref().map(node_remedy_runtime::hex::hex),
+    });
+    told.collect()
+}

@@ -1,0 +1,3 @@
+//! Of `host/controller`.
+
+mod refusals;

@@ -1,0 +1,4 @@
+//! Of `host/record`.
+
+mod audit_file;
+mod sentences;

@@ -1,0 +1,3 @@
+//! Of `host/runtime`.
+
+mod leader_election;
