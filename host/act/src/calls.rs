@@ -32,8 +32,6 @@ use node_remedy_sandbox::{
     Verdict,
 };
 
-use crate::network_fence;
-
 pub use crate::calls::circuit_breaker::Breaker;
 pub use crate::calls::device_mutex::Turns;
 pub use crate::calls::last_errors::LastErrors;
@@ -225,7 +223,7 @@ impl<C: Cluster> Calls<C> {
     /// Calls a method whose intent is recorded; `cancel` asks it to stop.
     pub async fn call(&self, asked: &Asked, cancel: Cancel) -> Called {
         let noted = self.gate.note(&asked.operation);
-        if network_fence::is(&asked.method) {
+        if asked.method.is_network_fence() {
             return Box::pin(self.network_fence(asked, || noted.is_withdrawn())).await;
         }
         let (plugin, call) = match self.prepare(asked, cancel).await {
@@ -310,7 +308,7 @@ impl<C: Cluster> Calls<C> {
 
     /// Whether a method could be called at all: plugin, parameters, grants, secrets.
     pub async fn ready(&self, method: &Method, grants: &[Grant]) -> Result<(), String> {
-        if network_fence::is(method) {
+        if method.is_network_fence() {
             return self.network_fence_ready().await;
         }
         if let Some(name) = method.plugin.as_deref().filter(|name| Plugins::is_watcher(name)) {

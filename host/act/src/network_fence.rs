@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use json_patch::Patch;
 use kube::ResourceExt as _;
+use node_remedy_api::plan::Method;
 use node_remedy_api::plan::network_fence::{
     FenceState, NetworkFence, NetworkFenceSpec, SUCCEEDED, UNFENCED_MESSAGE, spec_of,
 };
-use node_remedy_api::plan::{Builtin, Method};
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
 use node_remedy_record::called::Called;
@@ -33,11 +33,6 @@ pub const OF_NODEFENCE: &str = "node-remedy.io/nodefence";
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Digits of the hash in a name: enough for no two to meet.
 const NAME_DIGITS: usize = 32;
-
-/// Whether a method is this one.
-pub fn is(method: &Method) -> bool {
-    method.builtin == Some(Builtin::NetworkFence)
-}
 
 /// What stands in the cluster.
 #[derive(Debug)]

@@ -20,7 +20,8 @@ use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::Sandbox;
 use serde_json::json;
 
-use crate::{CheckArgs, plugin_docs};
+use crate::args::CheckArgs;
+use crate::plugin_docs;
 
 /// Reads every file and prints every problem.
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {

@@ -25,7 +25,7 @@ use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{At, Cluster as _, Object, Scope};
 use node_remedy_sandbox::{Sandbox, SystemNames};
 
-use crate::ConfigShowArgs;
+use crate::args::ConfigShowArgs;
 use crate::config::shown::Shown;
 
 /// Everything that `config show` looks at.

@@ -24,8 +24,9 @@ use node_remedy_runtime::events;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::args::ExplainArgs;
 use crate::operator::{connect, incidents, reason, word};
-use crate::{ExplainArgs, binding, fence_paths};
+use crate::{binding, fence_paths};
 
 /// `explain`: what is known of a node and why it is, or is not, acted on.
 pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {

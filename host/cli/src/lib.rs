@@ -6,6 +6,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod admission;
+pub mod args;
 pub mod audit;
 pub mod binding;
 pub mod check;
@@ -21,15 +22,18 @@ pub mod run;
 pub mod simulate;
 pub mod status;
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
+pub use args::{
+    AbortArgs, AckArgs, CheckArgs, ConfigCommand, ConfigShowArgs, ConfirmArgs, ExplainArgs,
+    PersonArgs, SimulateArgs, StatusArgs,
+};
 pub use node_remedy_device_cli::args::{
     ClusterArgs, DeviceArgs, FenceAction, FenceArgs, Output, TlsArgs, here,
 };
+pub use run::{LogFormat, RunArgs};
 
 /// Fences lost Kubernetes nodes, with proof.
 #[derive(Debug, Parser)]
@@ -192,210 +196,6 @@ Exits 0 if every line follows from the one before, 1 with the first that does no
         /// bash, zsh, fish, elvish or powershell.
         shell: clap_complete::Shell,
     },
-}
-
-/// How logs are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-/// `run`.
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// Which cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// Where /metrics, /healthz and /readyz are served
-    #[arg(long, default_value = "127.0.0.1:9464", value_name = "ADDRESS")]
-    pub admin_address: SocketAddr,
-    /// Where /healthz and /readyz are served besides, for probes that nobody else can hold up
-    #[arg(long, value_name = "ADDRESS")]
-    pub probe_address: Option<SocketAddr>,
-    /// The name this replica goes by; the pod's name in a pod
-    #[arg(long, value_name = "NAME", default_value = "node-remedy")]
-    pub identity: String,
-    /// The node that this replica runs on, if it runs in the cluster
-    #[arg(long, value_name = "NODE")]
-    pub node_name: Option<String>,
-    /// This replica's own addresses, if it runs in the cluster: no range of a grant lets a plugin
-    /// connect there
-    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
-    pub pod_ips: Vec<IpAddr>,
-    /// How often every device is asked whether it answers, such as 10m; `never` to leave them alone
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::run::probe_every)]
-    pub probe_every: crate::run::ProbeEvery,
-    /// A service account of the controller's namespace that remedies' Jobs may run as; may be
-    /// repeated. `default` always is one
-    #[arg(long = "job-service-account", value_name = "NAME")]
-    pub job_service_accounts: Vec<String>,
-    /// Write every incident's opening, transitions and calls, and every refusal, to this file, too,
-    /// each line with the hash of the one before; 64 MiB, and 8 files before it
-    #[arg(long, value_name = "FILE")]
-    pub audit_log: Option<PathBuf>,
-    /// A folder in which plugins that were fetched from registries are kept, 65 MiB of them, for when a
-    /// registry is down
-    #[arg(long, value_name = "FOLDER")]
-    pub plugin_cache: Option<PathBuf>,
-    /// How logs are written
-    #[arg(long, value_enum, default_value_t)]
-    pub log_format: LogFormat,
-    /// Which log lines, as `level` or `target=level,…`
-    #[arg(long, default_value = "info", value_name = "FILTER")]
-    pub log: String,
-}
-
-/// `check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Configuration files, or - for stdin; each may hold several documents. A shell's <(…) is read to its
-    /// end; a named pipe and a device are refused
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
-/// `config`.
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Policy, thresholds and plan of one node, each value with its origin, and what each grade of
-    /// proof releases
-    #[command(after_help = "Examples:
-  node-remedy config show worker-3
-  node-remedy config show worker-3 --file remedy.yaml --file fence.yaml --file node.yaml
-  node-remedy config show worker-3 --output json
-Exits 0 if nothing is missing for the node to be remedied as shown, 1 if something is or the node
-cannot be read, 64 for wrong usage.")]
-    Show(ConfigShowArgs),
-}
-
-/// `config show`.
-#[derive(Debug, Args)]
-pub struct ConfigShowArgs {
-    /// Which cluster, where no files are given.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// The node's name
-    #[arg(value_name = "NODE")]
-    pub node: String,
-    /// Read this file and no cluster; may be repeated. The node's own object must be in one of them
-    /// (kubectl get node NODE -o yaml)
-    #[arg(long = "file", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
-/// `simulate`.
-#[derive(Debug, Args)]
-pub struct SimulateArgs {
-    /// A scenario, or a snapshot together with --lose or --dark
-    #[arg(value_name = "SCENARIO", required_unless_present = "verify")]
-    pub scenario: Option<PathBuf>,
-    /// Overrides the scenario's seed
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// With a snapshot: the node whose kubelet stops, or a selector such as rack=b of nodes that all lose
-    /// their network at once
-    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with = "verify")]
-    pub lose: Option<String>,
-    /// With a snapshot: the node, or a selector of nodes, that lose power at once, and their BMCs with it
-    #[arg(long, value_name = "NODE|SELECTOR", conflicts_with_all = ["verify", "lose"])]
-    pub dark: Option<String>,
-    /// How the timeline is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-    /// Where the HTML report is written
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Where the swim-lanes alone are written, as SVG
-    #[arg(long, value_name = "FILE")]
-    pub picture: Option<PathBuf>,
-    /// Do not play the same seed without node-remedy beside it
-    #[arg(long)]
-    pub only_with: bool,
-    /// Reproduce a report from what it carries, and compare
-    #[arg(long, value_name = "REPORT", conflicts_with = "scenario")]
-    pub verify: Option<PathBuf>,
-}
-
-/// `status`.
-#[derive(Debug, Args)]
-pub struct StatusArgs {
-    /// Which cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// Incidents that are over, too
-    #[arg(long)]
-    pub all: bool,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
-/// `explain`.
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// Which cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// The node's name
-    #[arg(value_name = "NODE")]
-    pub node: String,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
-/// `retry`.
-#[derive(Debug, Args)]
-pub struct PersonArgs {
-    /// Which cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// The incident's name, as `node-remedy status` prints it
-    #[arg(value_name = "NODEFENCE")]
-    pub nodefence: String,
-}
-
-/// `abort`.
-#[derive(Debug, Args)]
-pub struct AbortArgs {
-    /// Which incident.
-    #[command(flatten)]
-    pub person: PersonArgs,
-    /// Leave the machine as it is. If its Node is gone and the incident is parked or waits for a device, the incident ends
-    #[arg(long)]
-    pub leave_off: bool,
-}
-
-/// `ack`.
-#[derive(Debug, Args)]
-pub struct AckArgs {
-    /// Which cluster.
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-    /// The node whose machine it failed to switch on
-    #[arg(value_name = "NODE")]
-    pub node: String,
-}
-
-/// `confirm-off`.
-#[derive(Debug, Args)]
-pub struct ConfirmArgs {
-    /// Which incident.
-    #[command(flatten)]
-    pub person: PersonArgs,
-    /// Confirm without being asked
-    #[arg(long)]
-    pub yes: bool,
 }
 
 /// Carries one command out; its exit code is part of the interface.

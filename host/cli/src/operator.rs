@@ -20,7 +20,7 @@ use node_remedy_runtime::cluster::kube::KubeCluster;
 use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{At, Cluster as _, ClusterError, Scope};
 
-use crate::{AbortArgs, AckArgs, ConfirmArgs, PersonArgs};
+use crate::args::{AbortArgs, AckArgs, ConfirmArgs, PersonArgs};
 
 /// A word is said again so often when the record is written in between.
 const SAY_TRIES: usize = 10;

@@ -2,16 +2,19 @@
 
 use std::convert::Infallible;
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::{Args, ValueEnum};
 use node_remedy_api::time::Span;
 use node_remedy_context::context::{Seams, Settings};
 use node_remedy_controller::controller::Controller;
+use node_remedy_device_cli::args::ClusterArgs;
 use node_remedy_plugin_store::store::Plugins;
 use node_remedy_record::audit::{Audit, LogAudit};
 use node_remedy_record::audit_file::FileAudit;
@@ -27,8 +30,6 @@ use node_remedy_sandbox::{Entropy as _, Executor, Sandbox, SystemEntropy, System
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-
-use crate::{LogFormat, RunArgs};
 
 /// A shorter time would keep slow devices busy with nothing but probes.
 const PROBE_EVERY_MIN: Span = Span::from_s(5);
@@ -156,6 +157,61 @@ fn log_to_stderr(format: LogFormat, filter: &str) -> anyhow::Result<()> {
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Where /metrics, /healthz and /readyz are served
+    #[arg(long, default_value = "127.0.0.1:9464", value_name = "ADDRESS")]
+    pub admin_address: SocketAddr,
+    /// Where /healthz and /readyz are served besides, for probes that nobody else can hold up
+    #[arg(long, value_name = "ADDRESS")]
+    pub probe_address: Option<SocketAddr>,
+    /// The name this replica goes by; the pod's name in a pod
+    #[arg(long, value_name = "NAME", default_value = "node-remedy")]
+    pub identity: String,
+    /// The node that this replica runs on, if it runs in the cluster
+    #[arg(long, value_name = "NODE")]
+    pub node_name: Option<String>,
+    /// This replica's own addresses, if it runs in the cluster: no range of a grant lets a plugin
+    /// connect there
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub pod_ips: Vec<IpAddr>,
+    /// How often every device is asked whether it answers, such as 10m; `never` to leave them alone
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::run::probe_every)]
+    pub probe_every: crate::run::ProbeEvery,
+    /// A service account of the controller's namespace that remedies' Jobs may run as; may be
+    /// repeated. `default` always is one
+    #[arg(long = "job-service-account", value_name = "NAME")]
+    pub job_service_accounts: Vec<String>,
+    /// Write every incident's opening, transitions and calls, and every refusal, to this file, too,
+    /// each line with the hash of the one before; 64 MiB, and 8 files before it
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+    /// A folder in which plugins that were fetched from registries are kept, 65 MiB of them, for when a
+    /// registry is down
+    #[arg(long, value_name = "FOLDER")]
+    pub plugin_cache: Option<PathBuf>,
+    /// How logs are written
+    #[arg(long, value_enum, default_value_t)]
+    pub log_format: LogFormat,
+    /// Which log lines, as `level` or `target=level,…`
+    #[arg(long, default_value = "info", value_name = "FILTER")]
+    pub log: String,
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::scenario::{Loss, LossHow, SNAPSHOT_BYTES_MAX};
 use serde_json::{Value, json};
 
-use crate::SimulateArgs;
+use crate::args::SimulateArgs;
 
 /// Between a scenario and the files that it names, in what a report carries.
 const FILE_MARK: &str = "#### file: ";

@@ -23,8 +23,9 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Object, Scope};
 use node_remedy_runtime::leader_election::{LEASE_NAME, LEASE_NAMESPACE, holder};
 use serde_json::json;
 
+use crate::args::StatusArgs;
 use crate::operator::{connect, incidents, reason, word};
-use crate::{StatusArgs, binding, fence_paths, pause};
+use crate::{binding, fence_paths, pause};
 
 /// Something needs a person.
 const EXIT_NOT_WELL: u8 = 2;

@@ -23,7 +23,7 @@ use node_remedy_observe::caches::{Kept, lease_key};
 use node_remedy_observe::config::NodeThreshold;
 use node_remedy_observe::pruned::NodeSeen;
 use node_remedy_observe::store::Changed;
-use node_remedy_observe::{superseding, unread, view};
+use node_remedy_observe::{superseding, unhealthy, unread, view};
 use node_remedy_record::reason::Reason;
 use node_remedy_record::sentences;
 use node_remedy_runtime::cluster::unread::Read;
@@ -335,7 +335,7 @@ impl<C: Cluster> Desk<C> {
     /// Notes which of these nodes are not well by signs that a policy names.
     fn look_for_unwell(&self, nodes: &BTreeSet<String>) {
         let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
-        mirror.unwell.look_over(nodes.iter(), &self.parts.config.borrow(), mirror, clock);
+        unhealthy::look_over(nodes.iter(), &self.parts.config.borrow(), mirror, clock);
     }
 
     /// Looks one node over; says when to look again by itself.

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod held;
+pub mod outcome;
 pub mod session;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::args::{DeviceArgs, FenceAction, FenceArgs, Output};
+use crate::fence::outcome::{Outcome, Sent, word};
 use crate::fence::session::Hand;
 use crate::output::{complain, outln};
 
@@ -27,82 +29,6 @@ const EXIT_OFF: u8 = 2;
 const ON_MIN: Duration = Duration::from_secs(10);
 /// Between tries of an on that never began.
 const ON_EVERY: Duration = Duration::from_secs(1);
-
-/// What a command came to.
-pub(super) struct Outcome {
-    state: PlugState,
-    identity: Vec<(String, String)>,
-    detail: String,
-    confirmed: bool,
-    /// What to do, where the command did not do it.
-    next: Option<String>,
-}
-
-/// A change that the device was told to make, or may have been.
-struct Sent {
-    action: Action,
-    wanted: PlugState,
-    /// What the device, or the way to it, said against it.
-    refusal: Option<Refusal>,
-    /// The last read after it.
-    last: Option<Result<Outcome, Failure>>,
-}
-
-/// Why a change was not accepted.
-struct Refusal {
-    why: String,
-    /// It was refused, and so not carried out; otherwise nobody knows.
-    is_definite: bool,
-}
-
-impl Sent {
-    /// Whether the last read shows what was wanted.
-    fn is_seen(&self) -> bool {
-        self.reads() == Some(self.wanted)
-    }
-
-    fn reads(&self) -> Option<PlugState> {
-        self.last.as_ref()?.as_ref().ok().map(|read| read.state)
-    }
-
-    fn outcome(self) -> Outcome {
-        let is_seen = self.is_seen();
-        // A machine that reads on was not thereby reset; that it was accepted is all that can
-        // be known.
-        let confirmed = is_seen && (self.action != Action::Reset || self.refusal.is_none());
-        let verb = self.action.as_str();
-        let sent = match &self.refusal {
-            None => format!("the {verb} was accepted"),
-            Some(Refusal { why, is_definite: true }) => format!("the {verb} was refused ({why})"),
-            Some(Refusal { why, is_definite: false }) => {
-                format!("nobody knows whether the {verb} was carried out ({why})")
-            }
-        };
-        let (read, identity, said) = match self.last {
-            None => (PlugState::Unknown, Vec::new(), "nothing was read after it".to_owned()),
-            Some(Ok(read)) => {
-                let said = format!("the last read said {}", word(read.state));
-                let said = match read.detail.as_str() {
-                    "" => said,
-                    detail => format!("{said}, {detail}"),
-                };
-                (read.state, read.identity, said)
-            }
-            Some(Err(failure)) => {
-                let said = format!("the last read failed: {}", failure.detail);
-                (PlugState::Unknown, Vec::new(), said)
-            }
-        };
-        let next = "not confirmed by a later read; look at the machine".to_owned();
-        Outcome {
-            state: read,
-            identity,
-            detail: if confirmed { String::new() } else { format!("{sent}; {said}") },
-            confirmed,
-            next: (!confirmed).then_some(next),
-        }
-    }
-}
 
 /// What a person asks of a plugin.
 pub(super) struct Asked<'a> {
@@ -309,15 +235,6 @@ impl Done {
             }
         }
         Ok(())
-    }
-}
-
-fn word(state: PlugState) -> &'static str {
-    match state {
-        PlugState::On => "on",
-        PlugState::Off => "off",
-        PlugState::Transitioning => "transitioning",
-        PlugState::Unknown => "unknown",
     }
 }
 

@@ -2,6 +2,7 @@
 //! ([`mod@new`]), tried on a device ([`run`]), looked at ([`mod@inspect`]), packed ([`mod@file`]) and judged
 //! ([`mod@verify`]).
 
+mod describe;
 pub mod file;
 pub mod inspect;
 pub mod manifest;
@@ -17,12 +18,12 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Subcommand;
 use node_remedy_plugin_store::store::Plugins;
-use node_remedy_sandbox::manifest::{Auth, Kind, Protocol};
 use node_remedy_sandbox::{Manifest, Sandbox};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::Output;
 use crate::output::outln;
+use crate::plugin::describe::{describe, document, word};
 
 /// `plugin`.
 #[derive(Debug, Subcommand)]
@@ -153,7 +154,7 @@ the log, and what each call took of its limits.
 `--replay` exits 0 if the component asks, begins and says the same, 2 with the first difference, 1
 if the file cannot be played. A device that checks who asks inside of its datagrams, as IPMI does,
 needs the same --password-file again.")]
-    Run(Box<crate::plugin::run::RunArgs>),
+    Run(Box<crate::plugin::run::args::RunArgs>),
 }
 
 /// Carries it out.
@@ -219,91 +220,4 @@ pub fn plugin(command: &PluginCommand) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn describe(manifest: &Manifest, digest: &str) -> anyhow::Result<()> {
-    let Manifest { name, version, description, kind, .. } = manifest;
-    outln!("{name} {version}: {description}");
-    outln!("  kind         {}", word(*kind));
-    let actions = manifest.actions.iter().map(|one| format!("{one:?}").to_lowercase());
-    outln!("  actions      {}", actions.collect::<Vec<_>>().join(" "));
-    outln!("  identity     {}", manifest.identity.join(" "));
-    outln!("  late effect  {} s", manifest.late_effect_seconds);
-    outln!("  deadline     {} s", manifest.deadline_seconds);
-    outln!("  digest       {digest}");
-    outln!("parameters");
-    for (parameter, property) in &manifest.parameters.properties {
-        let is_required = manifest.parameters.required.contains(parameter);
-        let default = match &property.default {
-            Some(Value::String(text)) => format!("default {text}"),
-            Some(other) => format!("default {other}"),
-            None if is_required => "required".to_owned(),
-            None => "optional".to_owned(),
-        };
-        outln!("  {parameter:<18} {default:<22} {}", property.description);
-    }
-    outln!("endpoints");
-    for ask in &manifest.asks.endpoints {
-        let port = ask.port.or(ask.protocol.usual_port());
-        let port = port.map(|port| format!(", port {port}")).unwrap_or_default();
-        let protocol = Protocol::as_str(ask.protocol);
-        let optional = if ask.optional { "optional, " } else { "" };
-        let (name, from, scheme) = (&ask.name, &ask.from, scheme(&ask.auth));
-        outln!("  {name:<18} {optional}{protocol} from {from}{port}, {scheme}");
-    }
-    outln!("credentials");
-    for ask in &manifest.asks.credentials {
-        let operations = ask.operations.iter().map(|operation| operation.as_str());
-        let operations = operations.collect::<Vec<_>>().join(" ");
-        let optional = if ask.optional { "optional, " } else { "" };
-        outln!("  {:<18} {optional}{operations}", ask.name);
-    }
-    Ok(())
-}
-
-fn document(manifest: &Manifest, digest: &str) -> Value {
-    let Manifest { name, version, description, kind, .. } = manifest;
-    let actions: Vec<_> =
-        manifest.actions.iter().map(|one| format!("{one:?}").to_lowercase()).collect();
-    let parameters = manifest.parameters.properties.iter().map(|(name, property)| {
-        let is_required = manifest.parameters.required.contains(name);
-        let about = json!({
-            "description": property.description, "default": property.default,
-            "required": is_required,
-        });
-        (name.clone(), about)
-    });
-    let endpoints = manifest.asks.endpoints.iter().map(|ask| {
-        json!({
-            "name": ask.name, "protocol": ask.protocol.as_str(), "from": ask.from,
-            "auth": scheme(&ask.auth), "optional": ask.optional,
-        })
-    });
-    let credentials = manifest.asks.credentials.iter().map(|ask| {
-        let operations: Vec<_> = ask.operations.iter().map(|one| one.as_str()).collect();
-        json!({"name": ask.name, "operations": operations, "optional": ask.optional})
-    });
-    json!({
-        "name": name, "version": version, "description": description, "kind": word(*kind),
-        "digest": digest, "actions": actions, "identity": manifest.identity,
-        "lateEffectSeconds": manifest.late_effect_seconds,
-        "deadlineSeconds": manifest.deadline_seconds,
-        "parameters": parameters.collect::<serde_json::Map<_, _>>(),
-        "endpoints": endpoints.collect::<Vec<_>>(),
-        "credentials": credentials.collect::<Vec<_>>(),
-    })
-}
-
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Power => "power",
-        Kind::Fabric => "fabric",
-        Kind::Storage => "storage",
-        Kind::Watch => "watch",
-        Kind::Remedy => "remedy",
-    }
-}
-
-fn scheme(auth: &Auth) -> String {
-    if *auth == Auth::NONE { "no authentication by the host".to_owned() } else { auth.told() }
 }

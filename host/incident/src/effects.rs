@@ -32,7 +32,7 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow};
 use node_remedy_runtime::names::job_name;
 
 use crate::job::refused;
-use crate::reconcile::{Incident, Seen};
+use crate::state::{Incident, Seen};
 
 /// The longest a device call may take; manifests may say less.
 const CALL_MAX: Duration = Duration::from_secs(30);

@@ -16,7 +16,7 @@ use node_remedy_probe::device_network;
 use node_remedy_runtime::cluster::Cluster;
 
 use crate::open::with_components;
-use crate::reconcile::Incident;
+use crate::state::Incident;
 
 /// What the gate says to a remedy of this threshold, as far as the caches know. `own` is an incident that counts for
 /// nobody else.

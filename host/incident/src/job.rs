@@ -10,7 +10,7 @@ use node_remedy_runtime::clock::time_of;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 use node_remedy_runtime::names::job_name;
 
-use crate::reconcile::Incident;
+use crate::state::Incident;
 
 /// Says on a pod which Job made it.
 const OF_JOB: &str = "batch.kubernetes.io/job-name";

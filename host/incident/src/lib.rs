@@ -11,5 +11,6 @@ pub mod reconcile;
 pub mod remedy_plugin;
 pub mod repeat_alarm;
 pub mod standstill;
+pub mod state;
 pub mod view;
 pub mod wait;

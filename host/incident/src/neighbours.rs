@@ -24,7 +24,7 @@ use node_remedy_observe::view::boot_heard_at;
 use node_remedy_runtime::clock::{Clock, time_of};
 use node_remedy_runtime::cluster::{At, Cluster};
 
-use crate::reconcile::Incident;
+use crate::state::Incident;
 
 /// A neighbour that is not heard for so long after the off fell silent by it. Until then its Lease may
 /// be told late.

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use node_remedy_act::budget::{Room, Taken, slot_of};
 use node_remedy_act::node_lock::Lock;
-use node_remedy_act::{budget, job, network_fence};
+use node_remedy_act::{budget, job};
 use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, Rung};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_config::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
@@ -296,7 +296,7 @@ pub fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<
 /// Why a plan could not be carried out if it were opened.
 async fn what_is_missing<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> Option<String> {
     for method in &spec.plan.methods {
-        if (method.plugin.is_some() || network_fence::is(method))
+        if (method.plugin.is_some() || method.is_network_fence())
             && let Err(why) = parts.calls.ready(method, &spec.plan.grants).await
         {
             return Some(format!("method {}: {why}", method.name));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, is_sown};
-use node_remedy_decide::{Notice, OpId, Span, Time, Transition};
+use node_remedy_decide::{Notice, OpId, Span, Transition};
 use node_remedy_record::called::Called;
 use node_remedy_record::reason::word;
 use node_remedy_record::sentences::STANDS_STILL;
@@ -21,8 +21,8 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 use node_remedy_runtime::events::Note;
 use node_remedy_runtime::metrics::ReasonLabel;
 
-use crate::reconcile::Incident;
 use crate::standstill::Standstill;
+use crate::state::{Incident, Late};
 
 /// First wait after a failed write.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
@@ -33,15 +33,6 @@ const BACKOFF_MAX: Duration = Duration::from_secs(2);
 const REFUSED_FOR_MAX: Span = Span::minutes(1);
 /// An API server that stays slow is told of this often.
 const TELL_LATE_EVERY: Span = Span::minutes(1);
-
-/// What was held back because the evidence for it had grown old.
-#[derive(Debug, Default)]
-pub struct Late {
-    /// When that was last noted for people.
-    noted_at: Option<Time>,
-    /// What they have not been told yet.
-    untold: Option<Note>,
-}
 
 /// The record is not ours to write any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

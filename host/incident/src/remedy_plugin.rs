@@ -18,7 +18,7 @@ use node_remedy_sandbox::{
     LogLevel, NodeCondition, NodeSeen, Plugin, Remedied, RemedyDecision, RemedyTried,
 };
 
-use crate::reconcile::Incident;
+use crate::state::Incident;
 
 /// A plugin that is a remedy; a sentence where there is none to be had, which may pass.
 ///
@@ -133,9 +133,3 @@ fn tried(decided: &[Decided], now: Time) -> Vec<RemedyTried> {
     });
     ended.collect()
 }
-
-/// An ask under way: which decision it is for, and what came of it.
-pub(crate) type Answered = (u32, Result<Choice, String>);
-
-/// Where asks under way are kept.
-pub type Asks = tokio::task::JoinSet<Answered>;

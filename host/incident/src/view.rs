@@ -20,7 +20,7 @@ use node_remedy_observe::view::{gate_view, node_view, note_sign, view};
 use node_remedy_observe::{claims, device_quarantine, kdump, pins, vetoes};
 use node_remedy_runtime::cluster::Cluster;
 
-use crate::reconcile::Incident;
+use crate::state::Incident;
 
 /// The view of an open incident.
 pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {

@@ -16,7 +16,7 @@ use node_remedy_record::sentences;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
 use crate::neighbours;
-use crate::reconcile::{Incident, Mail, Seen};
+use crate::state::{Incident, Mail, Seen};
 
 /// After a failed live look.
 const LOOK_AGAIN_MS: u64 = 1_000;

@@ -28,7 +28,7 @@ use crate::off_sightings::OffSightings;
 use crate::pruned::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use crate::reflector::{Heard, reflect};
 use crate::store::{Changed, Store};
-use crate::unhealthy::Unwell;
+use crate::unhealthy_nodes::Unwell;
 
 /// Where kubelets keep their Leases.
 pub const NODE_LEASES: &str = "kube-node-lease";

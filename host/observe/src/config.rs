@@ -5,6 +5,7 @@
 //! is not reached by anything here.
 
 pub mod invalid;
+pub mod readout;
 pub mod sources;
 pub mod written;
 
@@ -24,7 +25,6 @@ use node_remedy_config::wiring;
 use node_remedy_config::wiring::Wiring;
 use node_remedy_decide::Threshold;
 use node_remedy_plugin_store::store::Plugins;
-use serde_json::Value;
 
 use crate::caches::Mirror;
 use crate::claims::Claims;
@@ -34,6 +34,7 @@ use crate::pins;
 use crate::pruned::NodeSeen;
 
 pub use node_remedy_api::policy::Mode;
+pub use readout::{InForce, Readout, in_force, json};
 const POLICIES: &str = "RemedyConfiguration";
 const FENCES: &str = "FenceConfiguration";
 
@@ -58,32 +59,6 @@ pub struct Config {
 
 /// Inventories that were read, by ConfigMap and key.
 pub type Tables = BTreeMap<(String, String), Result<plan::InventoryTable, String>>;
-
-/// What became of an object that configures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readout {
-    /// `RemedyConfiguration`, `FenceConfiguration`, `FencePlugin` or `ConfigMap`.
-    pub kind: &'static str,
-    /// Its name; for a `Configuration` in a ConfigMap `name[key]`.
-    pub name: String,
-    /// `metadata.generation` of what was read.
-    pub generation: i64,
-    /// What is in force now.
-    pub in_force: InForce,
-    /// Every problem, errors and warnings, one a line.
-    pub problems: String,
-}
-
-/// What of an object is in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InForce {
-    /// What was read.
-    This,
-    /// The last version that was valid.
-    LastValid,
-    /// Nothing.
-    Nothing,
-}
 
 /// What is in force for one node.
 pub struct NodePolicy {
@@ -460,14 +435,6 @@ pub fn facts_of(node: &NodeSeen) -> NodeFacts {
     }
 }
 
-fn in_force<T>(read: Option<T>, last: Option<Rc<T>>) -> (Option<Rc<T>>, InForce) {
-    match (read, last) {
-        (Some(value), _) => (Some(Rc::new(value)), InForce::This),
-        (None, Some(last)) => (Some(last), InForce::LastValid),
-        (None, None) => (None, InForce::Nothing),
-    }
-}
-
 /// A plugin from outside, unless it would stand in the place of one that is built in.
 fn plugin(document: &Document) -> Reading<fenceplugin::Source> {
     let mut reading = fenceplugin::read(document);
@@ -497,18 +464,4 @@ fn settle_config_map<T>(
         problems: reading.problems.to_string(),
     };
     (value, readout)
-}
-
-/// The object as JSON with the header that typed objects do not carry.
-pub fn json<K: serde::Serialize>(kind: &str, object: &K) -> Value {
-    let mut value = serde_json::to_value(object).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut() {
-        let version = match kind {
-            "ConfigMap" => "v1".to_owned(),
-            _ => format!("{}/{}", node_remedy_api::GROUP, node_remedy_api::VERSION),
-        };
-        fields.entry("apiVersion").or_insert(Value::String(version));
-        fields.entry("kind").or_insert(Value::String(kind.to_owned()));
-    }
-    value
 }

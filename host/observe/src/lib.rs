@@ -20,6 +20,7 @@ pub mod storage_leases;
 pub mod store;
 pub mod superseding;
 pub mod unhealthy;
+pub mod unhealthy_nodes;
 pub mod unproven;
 pub mod unread;
 pub mod vetoes;

@@ -1,9 +1,6 @@
 //! Nodes that show a sign of their own: for the gate they are not well, however Ready they are. A
 //! sign that many nodes show at once is a storm, too.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-
 use node_remedy_config::signs::is_of_silence;
 use node_remedy_decide::{Crossing, crossed};
 use node_remedy_runtime::clock::Clock;
@@ -12,37 +9,20 @@ use crate::caches::{Mirror, lease_key};
 use crate::config::Config;
 use crate::view;
 
-/// The names of those nodes.
-#[derive(Debug, Default)]
-pub struct Unwell(RefCell<BTreeSet<String>>);
-
-impl Unwell {
-    /// Whether a node was seen to show a sign of its own.
-    pub fn contains(&self, node: &str) -> bool {
-        self.0.borrow().contains(node)
+/// Looks these nodes over, before any of them is acted on. Silence and readiness are left to the
+/// gate, which knows how to tell one node's from everybody's.
+pub fn look_over<'a>(
+    nodes: impl Iterator<Item = &'a String>,
+    config: &Config,
+    mirror: &Mirror,
+    clock: &Clock,
+) {
+    if !config.has_own_signs() {
+        mirror.unwell.clear();
+        return;
     }
-
-    /// Looks these nodes over, before any of them is acted on. Silence and readiness are left to the
-    /// gate, which knows how to tell one node's from everybody's.
-    pub fn look_over<'a>(
-        &self,
-        nodes: impl Iterator<Item = &'a String>,
-        config: &Config,
-        mirror: &Mirror,
-        clock: &Clock,
-    ) {
-        let mut unwell = self.0.borrow_mut();
-        if !config.has_own_signs() {
-            unwell.clear();
-            return;
-        }
-        for name in nodes {
-            if has_sign(name, config, mirror, clock) {
-                unwell.insert(name.clone());
-            } else {
-                unwell.remove(name);
-            }
-        }
+    for name in nodes {
+        mirror.unwell.set(name, has_sign(name, config, mirror, clock));
     }
 }
 

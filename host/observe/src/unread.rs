@@ -6,7 +6,7 @@ use node_remedy_runtime::cluster::unread::Unread;
 use serde_json::Value;
 
 use crate::caches::{Mirror, lease_key};
-use crate::config::{InForce, Readout};
+use crate::config::readout::{InForce, Readout};
 use crate::pruned::NodeSeen;
 
 /// The word for a NodeFence's [`State`](node_remedy_api::nodefence::State) that is over.

@@ -7,11 +7,13 @@
 
 pub mod conditions;
 pub mod decided;
+pub mod fields;
 pub mod read;
 pub mod write;
 
-pub use crate::status::read::{BrokenRecord, read};
+pub use crate::status::read::read;
 pub use crate::status::write::{park, write};
+pub use fields::BrokenRecord;
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use node_remedy_decide::bug::{Bug, is_sown};
 
 use crate::bindings::node_remedy::fence::types as wire;
-use crate::call::{Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState, Request};
+use crate::call::Request;
 use crate::limits::{DETAIL_BYTES_MAX, FIELDS_MAX, PLUGS_MAX};
 use crate::state::CallState;
+use crate::types::{Action, Failure, FailureKind, Fields, Outcome, PlugInfo, PlugState};
 use crate::words::Secrets;
 
 /// The extra field that binds a change to one machine, as the plugins know it.

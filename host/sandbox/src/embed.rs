@@ -5,7 +5,8 @@ use wasmparser::{Encoding, Parser, Payload};
 
 use crate::inspect::MANIFEST_SECTION;
 use crate::limits::{COMPONENT_BYTES_MOST, MANIFEST_BYTES_MAX};
-use crate::manifest::{Manifest, ManifestError};
+use crate::manifest::Manifest;
+use crate::manifest::error::ManifestError;
 
 /// Why a component was not given its manifest.
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use crate::call::{Direction, Exchange, ExchangeRecord};
 use crate::limits::{
     EXCHANGE_BYTES_MAX, EXCHANGES_MAX, PLAINTEXT_BYTES_MAX, SEALED_BYTES_MAX, SEALED_KEPT_MAX,
 };
+use crate::types::{Direction, Exchange, ExchangeRecord};
 use crate::words::find;
 
 /// What a call keeps. Everything that comes in is blotted already.

@@ -2,16 +2,16 @@
 //! one's event loop, or on the spot, where a simulation wants one thread and one order. Not here:
 //! the call itself ([`crate::plugin`]).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
 use wasmtime::Engine;
 
-use crate::call::{Action, Call, CallReport, Effect, Ended, Failure, FailureKind};
+use crate::call::{Call, CallReport, Ended};
 use crate::cancel::Cancel;
 use crate::limits::{CALLS_PER_THREAD_MAX, CALLS_QUEUED_MAX, EPOCH_TICK};
 use crate::load::Sandbox;
@@ -19,6 +19,7 @@ use crate::plugin::{Pace, Plugin};
 use crate::remedy::{NodeSeen, Remedied, RemedyTried};
 use crate::seams::Seams;
 use crate::turns::Turn;
+use crate::types::{Action, Effect, Failure, FailureKind};
 
 /// Runs calls.
 pub enum Executor {

@@ -4,7 +4,7 @@
 
 use node_remedy_decide::bug::{Bug, guard};
 
-use crate::call::{Action, Effect, Outcome, PlugState};
+use crate::types::{Action, Effect, Outcome, PlugState};
 
 /// What the host saw.
 pub(crate) struct Seen {

@@ -51,29 +51,34 @@ mod secret;
 mod shape;
 pub mod signature;
 
+mod about;
+mod digest;
+mod reserved_headers;
 mod state;
 mod stderr;
+mod transcribe;
 pub mod transcript;
 mod trial;
 mod trust;
 mod turns;
+mod types;
+mod wasi_context;
 mod wasi_stubs;
 mod watch;
 mod words;
 
 pub use address::{Cidr, CidrError, Hazard, destination};
-pub use call::{
-    Action, Call, CallReport, Direction, Effect, Ended, Exchange, ExchangeRecord, Failure,
-    FailureKind, Fields, LogLevel, LogLine, Outcome, PlugInfo, PlugState, Request, Verdict,
-};
+pub use call::{Call, CallReport, Ended, Request, Verdict};
 pub use cancel::Cancel;
+pub use digest::Digest;
 pub use embed::{EmbedError, with_manifest};
 pub use executor::{Executor, Pool};
-pub use grants::{AdminGrant, Budget, Endpoint, GrantError, Grants, HttpGrant, HttpPolicy};
+pub use grants::error::GrantError;
+pub use grants::{AdminGrant, Budget, Endpoint, Grants, HttpGrant, HttpPolicy};
 pub use host_name::{HostPort, HostPortError};
 pub use http_target::{HttpMethod, PathError, PathPrefix};
 pub use inspect::InspectError;
-pub use load::{Digest, LoadError, Sandbox};
+pub use load::{LoadError, Sandbox};
 pub use manifest::Manifest;
 pub use names::{Names, NoNames, SystemNames};
 pub use parameters::{ParameterError, Property, PropertyKind, Schema};
@@ -87,4 +92,8 @@ pub use seams::{
 pub use secret::Secret;
 pub use shape::{Shape, shape};
 pub use trust::{Authorities, SpkiPin, TlsRefusal, Trust, TrustError};
+pub use types::{
+    Action, Direction, Effect, Exchange, ExchangeRecord, Failure, FailureKind, Fields, LogLevel,
+    LogLine, Outcome, PlugInfo, PlugState,
+};
 pub use watch::{Heard, Sight, Unseen, Watch, Watcher};

@@ -5,17 +5,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::{Component, HasSelf, Linker};
 
+use crate::about::About;
 use crate::bindings::remedy::RemedyPluginPre;
 use crate::bindings::watcher::DatagramWatcherPre;
 use crate::bindings::{FenceMethod, FenceMethodPre};
 use crate::compile::{CompileError, compile_in_child_within};
+use crate::digest::Digest;
 use crate::engine::engine;
 use crate::inspect::{InspectError, World, inspect, world_called};
-use crate::manifest::{Kind, Manifest, ManifestError, field};
+use crate::manifest::error::{ManifestError, field};
+use crate::manifest::{Kind, Manifest};
 use crate::plugin::{Plugin, Pre};
 use crate::plugin_limits::PluginLimits;
 use crate::state::CallState;
@@ -27,17 +29,6 @@ pub struct Sandbox {
     engine: Engine,
     linker: Linker<CallState>,
 }
-
-/// What is known of a plugin beside its code.
-pub(crate) struct About {
-    pub(crate) manifest: Manifest,
-    pub(crate) digest: Digest,
-    pub(crate) limits: PluginLimits,
-}
-
-/// The SHA-256 of a component's bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest([u8; 32]);
 
 /// Why a plugin was not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -196,39 +187,6 @@ impl Sandbox {
         });
         let pre = pre.map_err(|error| LoadError::Instantiate(format!("{error:#}")))?;
         Ok(Plugin::new(self.engine.clone(), pre, about))
-    }
-}
-
-impl Digest {
-    /// The digest of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
-    }
-
-    /// A digest as it is written: `sha256:` and 64 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("sha256:")?;
-        if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return None;
-        }
-        let mut digest = [0; 32];
-        for (byte, pair) in digest.iter_mut().zip(digits.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(Self(digest))
-    }
-}
-
-impl std::fmt::Display for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
     }
 }
 

@@ -6,16 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::call::Action;
 use crate::limits::MEMORY_BYTES_MOST;
+use crate::manifest::error::field;
 use crate::parameters::Schema;
+use crate::types::Action;
 
 mod asks;
 mod auth;
+pub mod error;
 mod template;
 
 pub use asks::{Asks, CredentialAsk, EndpointAsk, Operation, Protocol};
 pub use auth::{Auth, Csrf, Login, LoginRequest, Logout, Place, SendAs};
+pub use error::ManifestError;
 pub use template::Template;
 
 /// The one manifest version this host speaks.
@@ -119,24 +122,6 @@ impl From<Action> for Ability {
             Action::Plugs => Self::Plugs,
         }
     }
-}
-
-/// Why a manifest was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    /// It is not the JSON the contract describes.
-    #[error("failed to read the manifest: {0}")]
-    Json(String),
-    /// It is, and says something that cannot hold.
-    #[error("failed to accept the manifest: {path}: found {found}, expected {expected}")]
-    Field {
-        /// Where in the manifest.
-        path: String,
-        /// What stands there.
-        found: String,
-        /// What could stand there.
-        expected: String,
-    },
 }
 
 impl Manifest {
@@ -301,19 +286,6 @@ fn check_session(path: &str, login: &Login, at: &EndpointAsk) -> Result<(), Mani
         }
     }
     Ok(())
-}
-
-/// A manifest error at a place.
-pub(crate) fn field(
-    path: &str,
-    found: impl std::fmt::Display,
-    expected: impl std::fmt::Display,
-) -> ManifestError {
-    ManifestError::Field {
-        path: path.to_owned(),
-        found: found.to_string(),
-        expected: expected.to_string(),
-    }
 }
 
 fn check_name(path: &str, name: &str) -> Result<(), ManifestError> {

@@ -7,16 +7,17 @@ use std::time::Duration;
 use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::component::Resource;
 
-use self::fetch::Unanswered;
 use crate::bindings::node_remedy::fence::net::{
     Host, HostDatagram, HttpRequest, HttpResponse, NetError as Wire,
 };
-use crate::call::Direction;
 use crate::handles::{ConnectionHandle, DatagramHandle};
 use crate::limits::{DATAGRAM_BYTES_MAX, FAREWELL_BYTES_MAX, SOCKETS_MAX, SOCKETS_OPENED_MAX};
 use crate::manifest::Protocol;
-use crate::state::{CallState, Cut};
+use crate::net::patience::Unanswered;
+use crate::net::socket::{Answer, Socket};
+use crate::state::CallState;
 use crate::transcript::Doing;
+use crate::types::{Cut, Direction};
 
 pub(crate) mod auth;
 mod backend;
@@ -24,27 +25,20 @@ mod connection;
 mod fetch;
 pub(crate) mod headers;
 mod memory;
+mod patience;
 mod replay;
 pub(crate) mod session;
+pub mod session_store;
+pub mod socket;
 mod sockets;
 mod veil;
 
 pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
-pub(crate) use connection::Connection;
 pub use memory::{Conversation, Fabric, HttpReply, MemoryNet, Said};
 pub use replay::Replay;
-pub use session::Sessions;
+pub use session_store::Sessions;
+pub(crate) use socket::Connection;
 pub use sockets::Sockets;
-
-/// An open socket of a call.
-pub(crate) struct Socket {
-    pub(crate) endpoint: String,
-    pub(crate) datagram: Box<dyn Datagram>,
-    /// Sent by the host when the socket goes, unless the plugin withdrew it by an empty one.
-    pub(crate) farewell: Option<Vec<u8>>,
-}
-
-type Answer<T> = wasmtime::Result<Result<T, Wire>>;
 
 impl Host for CallState {
     async fn udp(&mut self, endpoint: String) -> Answer<Resource<DatagramHandle>> {

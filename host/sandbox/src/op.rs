@@ -6,9 +6,9 @@ use std::time::Duration;
 use node_remedy_decide::bug::{Bug, guard, is_sown};
 
 use crate::bindings::node_remedy::fence::op::{Host, Level};
-use crate::call::{Effect, LogLevel, LogLine};
 use crate::limits::{CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
-use crate::state::{CallState, Cut};
+use crate::state::CallState;
+use crate::types::{Cut, Effect, LogLevel, LogLine};
 use crate::words::Secrets;
 
 impl Host for CallState {

@@ -9,7 +9,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::manifest::{ManifestError, field};
+use crate::manifest::error::{ManifestError, field};
 
 /// What a method instance may set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

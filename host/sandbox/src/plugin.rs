@@ -9,27 +9,26 @@ use std::time::Duration;
 use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::{Engine, Store, Trap, UpdateDeadline};
 
+use crate::about::About;
 use crate::bindings::FenceMethodPre;
 use crate::bindings::remedy::RemedyPluginPre;
-use crate::call::{
-    Action, Call, CallReport, Ended, Failure, FailureKind, Outcome, PlugInfo, PlugState, Request,
-};
+use crate::call::{Call, CallReport, Ended, Request};
 use crate::cancel::Cancel;
-use crate::convert;
+use crate::digest::Digest;
 use crate::grants::Grants;
-use crate::honesty::{self, Seen};
+use crate::honesty::Seen;
 use crate::limits::{
     CANCEL_GRACE, DETAIL_BYTES_MAX, FAREWELL_TIME, HOSTCALL_BYTES_MAX, LOGOUT_TIME, TRIAL_FUEL,
     TRIAL_WALL,
 };
-use crate::load::{About, Digest};
 use crate::manifest::Manifest;
 use crate::meter::Excess;
 use crate::plugin_limits::PluginLimits;
 use crate::seams::Seams;
-use crate::state::{CallState, Cut};
-use crate::trial;
+use crate::state::CallState;
 use crate::turns::Turns;
+use crate::types::{Action, Cut, Failure, FailureKind, Outcome, PlugInfo, PlugState};
+use crate::{convert, honesty, trial};
 
 /// A loaded plugin.
 pub struct Plugin {

@@ -5,7 +5,6 @@
 use wasmtime::Trap;
 
 use crate::bindings::remedy::exports::node_remedy::fence::remedy as wire;
-use crate::call::LogLine;
 use crate::grants::Grants;
 use crate::limits::{
     DETAIL_BYTES_MAX, REMEDY_FUEL, REMEDY_NAME_BYTES_MAX, REMEDY_TIME, REMEDY_WAIT_S_MAX,
@@ -14,6 +13,7 @@ use crate::plugin::{Pace, Plugin, Pre};
 use crate::seams::Seams;
 use crate::state::CallState;
 use crate::trial;
+use crate::types::LogLine;
 
 /// A node as a remedy is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

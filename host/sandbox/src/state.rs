@@ -9,21 +9,23 @@ use node_remedy_decide::bug::{Bug, guard};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::call::{Action, Call, Direction, Effect, Exchange, LogLevel, LogLine};
+use crate::call::Call;
 use crate::cancel::Cancel;
 use crate::exchange::Exchanges;
 use crate::grants::Grants;
 use crate::limits::{HOST_CALLS_MAX, MEMORY_BYTES_MOST, RESOURCES_MAX, STDERR_BYTES_MAX};
 use crate::meter::Meter;
-use crate::net::session::Entered;
-use crate::net::{Connection, Socket, auth};
+use crate::net::session_store::Entered;
+use crate::net::socket::Socket;
+use crate::net::{Connection, auth};
 use crate::randomness::Randomness;
 use crate::seams::Seams;
 use crate::secret::Secret;
-use crate::stderr::{self, Stderr};
+use crate::stderr;
+use crate::stderr::Stderr;
 use crate::transcript::Transcript;
 use crate::trust::TlsRefusal;
-use crate::wasi_stubs;
+use crate::types::{Action, Cut, Direction, Effect, Exchange, LogLevel, LogLine};
 use crate::words::Secrets;
 
 /// The host's side of one call.
@@ -87,15 +89,6 @@ pub(crate) struct Record {
     pub(crate) transcript: Transcript,
 }
 
-/// Why the host stops a plugin from inside one of its own calls.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Cut {
-    #[error("the plugin flooded the host: more than {limit} {what} in one call")]
-    Flood { what: &'static str, limit: u64 },
-    #[error("the plugin used a handle that is not its own")]
-    Handle,
-}
-
 impl CallState {
     pub(crate) fn new(call: Call, seed: [u8; 32], seams: Seams) -> Self {
         let Call { request, grants, credentials, cancel, exchange_record } = call;
@@ -111,7 +104,7 @@ impl CallState {
             component: String::new(),
             secrets: Secrets::new(known.chain(tokens.iter().map(|token| token.as_slice()))),
             credentials: credentials.into_iter().map(|(k, v)| (k, Arc::new(v))).collect(),
-            wasi: wasi_stubs::context(&seams, seed, stderr.clone()),
+            wasi: crate::wasi_context::context(&seams, seed, stderr.clone()),
             stderr,
             random: Randomness::new(seed, 0),
             meter: Meter::new(MEMORY_BYTES_MOST),
@@ -221,8 +214,8 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
-    use crate::call::ExchangeRecord;
     use crate::trial;
+    use crate::types::ExchangeRecord;
 
     #[test]
     fn a_secret_of_two_lines_is_blotted_out_of_standard_error() {

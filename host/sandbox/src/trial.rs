@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::{Action, Call, ExchangeRecord, Request};
+use crate::call::{Call, Request};
 use crate::cancel::Cancel;
 use crate::grants::Grants;
 use crate::net::{Fabric, MemoryNet};
 use crate::seams::{NotLeader, Seams, SeededEntropy, SendGate, TokioClock};
+use crate::types::{Action, ExchangeRecord};
 
 /// Seams that reach nothing.
 pub(crate) fn seams() -> Seams {

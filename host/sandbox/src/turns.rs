@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::call::{Call, Failure, FailureKind};
+use crate::call::Call;
 use crate::limits::CALLS_QUEUED_MAX;
 use crate::seams::Seams;
+use crate::types::{Failure, FailureKind};
 
 /// The turns of one plugin.
 pub(crate) struct Turns {

@@ -11,18 +11,18 @@ use wasmtime::{Engine, Store};
 
 use crate::bindings::watcher::DatagramWatcherPre;
 use crate::bindings::watcher::exports::node_remedy::fence::watcher::Verdict as Wire;
-use crate::call::Fields;
 use crate::convert::clean_fields;
+use crate::digest::Digest;
 use crate::grants::Grants;
 use crate::limits::{
     CHECKPOINT_BYTES_MAX, HOSTCALL_BYTES_MAX, WATCH_BYTES_MAX, WATCH_EVERY, WATCH_FUEL,
     WATCH_SENDERS_MAX, WATCH_TIME,
 };
-use crate::load::Digest;
 use crate::manifest::Manifest;
 use crate::seams::Seams;
 use crate::state::CallState;
 use crate::trial;
+use crate::types::Fields;
 
 /// A loaded watcher.
 pub struct Watcher {

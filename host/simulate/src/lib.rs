@@ -12,6 +12,7 @@ pub mod diff;
 pub mod processes;
 pub mod recorder;
 pub mod redact;
+pub mod run;
 pub mod testing;
 pub mod timeline;
 
@@ -36,7 +37,6 @@ use node_remedy_runtime::metrics::Metrics;
 use node_remedy_runtime::virtual_clock::VirtualClock;
 use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{Executor, LoadError, Sandbox, SeededEntropy};
-use node_remedy_world::facts::Fact;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
 use node_remedy_world::time::between;
@@ -44,10 +44,10 @@ use node_remedy_world::{Befallen, Scenario, World};
 use tokio::task::JoinSet;
 
 use crate::processes::{Fate, live};
-use crate::recorder::{Collected, Collector};
+use crate::recorder::Collector;
 
-/// The controller's name among the world's clients; facts name it.
-pub const CLIENT: &str = "node-remedy";
+pub use run::{CLIENT, Played};
+
 /// Its namespace in every scenario.
 pub const NAMESPACE: &str = "node-remedy";
 /// That of a second installation.
@@ -57,18 +57,6 @@ const SECOND_NAMESPACE: &str = "node-remedy-two";
 const LOOK_FOR_CALM: Duration = Duration::from_secs(10);
 /// How often every device is probed, as `run` does without an option.
 const PROBE_EVERY: Duration = Duration::from_mins(5);
-
-/// What one playing left behind.
-pub struct Played {
-    /// What truly happened.
-    pub facts: Vec<Fact>,
-    /// What the controller decided and was told by devices.
-    pub collected: Collected,
-    /// How long it lasted.
-    pub lasted: Duration,
-    /// What the definitions of our kinds dropped or refused of what the controller wrote.
-    pub misfits: Vec<String>,
-}
 
 /// Why nothing came of the loss of a snapshot's node.
 const NOBODY_ASKED: &str = "nothing was done: no RemedyConfiguration of the snapshot selects a node that was lost, or none \

@@ -12,8 +12,9 @@ use node_remedy_world::scenario::START;
 use node_remedy_world::{Scenario, World};
 
 use crate as simulate;
+use crate::Part;
 use crate::recorder::Collector;
-use crate::{Part, Played};
+use crate::run::Played;
 use node_remedy_model_cluster::client::ModelCluster;
 use node_remedy_model_cluster::driver::{Shared, drive};
 pub use node_remedy_model_cluster::interceptor::{Door, Open, Request};

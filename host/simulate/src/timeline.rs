@@ -8,15 +8,14 @@ pub mod intervals;
 pub mod outcome;
 pub mod proof;
 pub mod refusals;
+mod words;
 
-use std::collections::BTreeSet;
-
-use node_remedy_decide::Time;
 use node_remedy_report::Run;
 use node_remedy_world::Scenario;
-use node_remedy_world::scenario::{Expectation, NodeSpec, START};
+use node_remedy_world::scenario::Expectation;
 
-use crate::Played;
+use crate::run::Played;
+use crate::timeline::words::Lanes;
 
 /// Tells one playing, and holds it against what was expected.
 pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Run {
@@ -44,45 +43,4 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
         outcome,
         refusals,
     }
-}
-
-/// What the device lane calls what gives a node its power.
-struct Lanes<'a> {
-    /// Nodes that are instances of a cloud.
-    instances: BTreeSet<&'a str>,
-    /// Others on outlets alone.
-    without_bmc: BTreeSet<&'a str>,
-}
-
-impl<'a> Lanes<'a> {
-    fn of(scenario: &'a Scenario) -> Self {
-        let named = |is: fn(&NodeSpec) -> bool| {
-            let nodes = scenario.nodes.iter().filter(|node| is(node));
-            nodes.map(|node| node.name.as_str()).collect()
-        };
-        Self {
-            instances: named(|node| node.cloud.is_some()),
-            without_bmc: named(|node| node.cloud.is_none() && node.bmc.is_none()),
-        }
-    }
-
-    fn power_of(&self, node: &str) -> String {
-        let what = if self.instances.contains(node) {
-            "instance"
-        } else if self.without_bmc.contains(node) {
-            "power"
-        } else {
-            "BMC"
-        };
-        format!("{what} of {node}")
-    }
-}
-
-/// What it calls an outlet or port.
-fn plug_of(device: &str, plug: u64) -> String {
-    format!("{device}/{plug}")
-}
-
-fn ms(at: Time) -> u64 {
-    at.0.saturating_sub(START.0)
 }

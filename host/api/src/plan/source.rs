@@ -420,6 +420,11 @@ impl StageDraft {
 }
 
 impl Method {
+    /// Whether it is the builtin one that asks for NetworkFences.
+    pub fn is_network_fence(&self) -> bool {
+        self.builtin == Some(Builtin::NetworkFence)
+    }
+
     /// For a method that only sees: whose datagrams are the node's, by the parameter `address` or, where
     /// it says none, by the node's own addresses.
     pub fn senders(&self, node: &NodeFacts) -> Vec<IpAddr> {

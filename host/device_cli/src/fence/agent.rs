@@ -15,19 +15,18 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use node_remedy_api::plan::plugin_of;
 use node_remedy_sandbox::manifest::Kind;
-use node_remedy_sandbox::{Action, Failure, PlugState, PropertyKind};
+use node_remedy_sandbox::{Action, Failure, PlugState};
 use zeroize::Zeroizing;
 
-use crate::fence::agent::options::{from_lines, from_options};
+use crate::fence::EXIT_OFF;
+use crate::fence::agent::options::{TIMEOUT_S, from_lines, from_options};
 use crate::fence::held::hold_interrupts;
+use crate::fence::outcome::{Outcome, Sent};
 use crate::fence::session::{Hand, load};
-use crate::fence::{EXIT_OFF, Outcome, Sent};
 use crate::output::{complain, out, outln};
 
 /// What stdin may hold: a few dozen lines.
 const STDIN_BYTES_MAX: u64 = 64 << 10;
-/// Seconds that an agent has where nobody says otherwise: the power time-out that agents have.
-const TIMEOUT_S: u64 = 60;
 
 /// The agent that a program of this name is, and its method: `fence_ipmilan`, `fence_redfish`.
 pub fn named(program: &str) -> Option<(String, String)> {
@@ -155,15 +154,6 @@ fn stdin() -> anyhow::Result<Zeroizing<String>> {
     let mut lines = Zeroizing::new(String::new());
     stdin.take(STDIN_BYTES_MAX).read_to_string(&mut lines).context("failed to read stdin")?;
     Ok(lines)
-}
-
-/// The type of a parameter, as metadata and help name it.
-fn type_of(kind: PropertyKind) -> &'static str {
-    match kind {
-        PropertyKind::String => "string",
-        PropertyKind::Integer => "integer",
-        PropertyKind::Boolean => "boolean",
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use node_remedy_sandbox::{
 use tokio::time::Instant;
 
 use crate::args::{DeviceArgs, TlsArgs};
-use crate::fence::{Outcome, Refusal, Sent};
+use crate::fence::outcome::{Outcome, Refusal, Sent};
 
 /// Between reads that wait for a change to show.
 const READ_EVERY: Duration = Duration::from_millis(500);

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::args::Output;
 use crate::output::outln;
+use crate::plugin::describe::{describe, document};
 use crate::plugin::file::{CONFIG_MAP_BYTES_MAX, beyond_the_usual, component, gzipped};
-use crate::plugin::{describe, document};
 
 /// Sections that are shown, of the largest.
 const SECTIONS_SHOWN: usize = 8;

@@ -2,25 +2,24 @@
 //! granted the address that was typed and nothing else. Shows what was said on the way, keeps it as a
 //! transcript, and plays one again without any device.
 
+pub mod args;
 pub mod replay;
 pub mod told;
 pub mod transcript;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
-use clap::Args;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_plugin_loader::limits::limits;
 use node_remedy_plugin_store::store::Plugins;
-use node_remedy_sandbox::manifest::{Auth, Protocol};
-use node_remedy_sandbox::{Entropy, Manifest, NoEntropy, PluginLimits, SystemEntropy};
+use node_remedy_sandbox::{Entropy, NoEntropy, PluginLimits, SystemEntropy};
 use serde_json::json;
 
-use crate::args::{DeviceArgs, FenceAction, Output, here};
+use crate::args::{FenceAction, Output, here};
 use crate::fence::session::Hand;
 use crate::fence::{Asked, act};
 use crate::files::read_text;
@@ -28,34 +27,7 @@ use crate::output::{complain, outln};
 use crate::plugin::file::load;
 use crate::plugin::run::transcript::Transcript;
 
-/// `plugin run`.
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// A .wasm, .wasm.gz or .wasm.zst file
-    file: PathBuf,
-    /// What to do
-    #[arg(value_enum, value_name = "ACTION", required_unless_present = "replay")]
-    action: Option<FenceAction>,
-    /// Which device, and who asks it
-    #[command(flatten)]
-    device: DeviceArgs,
-    /// The FencePlugin whose limits apply; without one, the usual limits of a plugin from outside
-    #[arg(long, value_name = "FILE")]
-    fence_plugin: Option<PathBuf>,
-    /// Write what was asked and answered to this file, secrets left out
-    #[arg(long, value_name = "FILE")]
-    record: Option<PathBuf>,
-    /// Play the calls of such a file again: no device, no network, no time that passes
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["action", "record", "address", "plug", "set", "timeout"]
-    )]
-    replay: Option<PathBuf>,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    output: Output,
-}
+pub use args::{RunArgs, check_fits};
 
 /// Carries it out.
 pub(super) fn run(plugins: &Plugins, args: &RunArgs) -> anyhow::Result<ExitCode> {
@@ -124,29 +96,6 @@ fn limits_in(file: &Path) -> anyhow::Result<PluginLimits> {
     }
     let source = read.plugins.first().with_context(|| format!("{name}: found no FencePlugin"))?;
     Ok(limits(source.spec.limits.as_ref()))
-}
-
-/// A transcript holds datagrams and HTTP.
-fn check_fits(manifest: &Manifest) -> anyhow::Result<()> {
-    for ask in &manifest.asks.endpoints {
-        let (endpoint, protocol) = (&ask.name, ask.protocol.as_str());
-        match ask.protocol {
-            Protocol::Tcp | Protocol::Tls => bail!(
-                "--record: found endpoint '{endpoint}', a stream by {protocol}; a transcript holds datagrams and \
-                 HTTP, for in a stream a secret may come in pieces; leave --record out"
-            ),
-            Protocol::Udp | Protocol::Http | Protocol::Https => {}
-        }
-        if let Auth::Login(login) = &ask.auth
-            && !login.exposes.is_empty()
-        {
-            bail!(
-                "--record: found endpoint '{endpoint}', whose login exposes a part of its answer (login-data); a \
-                 transcript does not hold logins; leave --record out"
-            );
-        }
-    }
-    Ok(())
 }
 
 /// The system's randomness, and what was drawn of it.

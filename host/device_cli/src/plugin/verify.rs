@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 use crate::args::Output;
 use crate::files::read_text;
 use crate::output::outln;
+use crate::plugin::describe::scheme;
 use crate::plugin::file::load;
-use crate::plugin::scheme;
 
 /// What a FencePlugin makes of a component.
 pub(super) fn verify(

@@ -5,7 +5,7 @@
 use node_remedy_api::selector::Selector;
 use serde_json::Value;
 
-use crate::config::Readout;
+use crate::config::readout::Readout;
 use crate::pruned::NodeSeen;
 
 /// One of them.

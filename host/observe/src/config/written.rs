@@ -9,7 +9,7 @@ use node_remedy_runtime::cluster::Object;
 use serde_json::Value;
 
 use crate::caches::Kept;
-use crate::config::{Readout, in_force, json};
+use crate::config::readout::{Readout, in_force, json};
 use crate::store::Store;
 
 /// One of them.

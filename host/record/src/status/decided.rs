@@ -7,8 +7,7 @@ use node_remedy_config::enums::Twin as _;
 use node_remedy_decide as decide;
 use node_remedy_decide::Time;
 
-use crate::status::read::{BrokenRecord, broken};
-use crate::status::write::{NAME_MAX, SENTENCE_MAX, cut, place};
+use crate::status::fields::{BrokenRecord, NAME_MAX, SENTENCE_MAX, broken, cut, place};
 
 /// The decisions, the latest last; a record keeps so many.
 pub(super) fn write(decisions: &[decide::Decided]) -> Vec<api::Decided> {

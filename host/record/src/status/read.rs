@@ -3,8 +3,6 @@
 //! Only what would have to be guessed is refused: fields that contradict each other, places
 //! that the plan does not have, numbers out of order. Everything derived is not looked at.
 
-use std::fmt::Debug;
-
 use node_remedy_api::nodefence as api;
 use node_remedy_api::nodefence::{NodeFenceSpec, NodeFenceStatus};
 use node_remedy_api::time::Moment;
@@ -13,18 +11,7 @@ use node_remedy_decide as decide;
 use node_remedy_decide::{MethodIndex, OpId, Record};
 
 use crate::status::decided;
-
-/// A status that no record was written as.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("status.{field}: found {found}, expected {expected}")]
-pub struct BrokenRecord {
-    /// Where.
-    pub field: String,
-    /// What stands there.
-    pub found: String,
-    /// What could stand there.
-    pub expected: String,
-}
+use crate::status::fields::{BrokenRecord, broken};
 
 /// The record that a status says; the caller parks a run whose status is broken.
 pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, BrokenRecord> {
@@ -97,14 +84,6 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         aborted_at: status.aborted_at.map(Moment::twin),
         request: status.request.as_ref().map(request).transpose()?,
     })
-}
-
-pub(super) fn broken(
-    field: impl Into<String>,
-    found: &(impl Debug + ?Sized),
-    expected: impl Into<String>,
-) -> BrokenRecord {
-    BrokenRecord { field: field.into(), found: format!("{found:?}"), expected: expected.into() }
 }
 
 /// The methods that the run's plan has.

@@ -13,14 +13,12 @@ use node_remedy_observe::live::Facts;
 use node_remedy_runtime::names::job_name;
 
 use crate::sentences::by_name;
+use crate::status::fields::{NAME_MAX, SENTENCE_MAX, cut, place};
 use crate::status::{conditions, decided};
 
 /// Characters of a device's or a person's word; the CRD takes no more.
 const WORD_MAX: usize = 1024;
-/// Characters of a sentence; the CRD takes no more.
-pub(super) const SENTENCE_MAX: usize = 4096;
-/// Characters of an object's or method's name; the CRD takes no more.
-pub(super) const NAME_MAX: usize = 253;
+
 /// Characters of an identity field's name; the CRD takes no more.
 const FIELD_MAX: usize = 64;
 /// Identity fields of one answer; the CRD takes no more.
@@ -562,13 +560,4 @@ fn history(status: &NodeFenceStatus, before: Option<&NodeFenceStatus>) -> Vec<ap
 
 fn places(methods: &[MethodIndex]) -> Vec<u32> {
     methods.iter().copied().map(place).collect()
-}
-
-/// A place that does not fit is one that no plan has: it is refused when it is read.
-pub(super) fn place(method: MethodIndex) -> u32 {
-    u32::try_from(method).unwrap_or(u32::MAX)
-}
-
-pub(super) fn cut(text: &str, characters_max: usize) -> String {
-    text.chars().take(characters_max).collect()
 }

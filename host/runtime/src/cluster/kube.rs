@@ -17,8 +17,9 @@ use kube::client::Body;
 use node_remedy_decide::Time;
 use serde_json::Value;
 
+use crate::cluster::object::Object;
 use crate::cluster::unread::Read;
-use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Object, Scope, Watch, unread};
+use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Scope, Watch, unread};
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);

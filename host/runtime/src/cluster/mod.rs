@@ -7,6 +7,7 @@
 
 pub mod annotate;
 pub mod kube;
+mod object;
 pub mod unread;
 pub mod whoami;
 
@@ -16,21 +17,9 @@ use std::time::Duration;
 
 use futures::stream::LocalBoxStream;
 use node_remedy_decide::Time;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 pub use crate::cluster::unread::{Read, Unread};
-
-/// A Kubernetes object of a statically known kind.
-pub trait Object:
-    ::kube::Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + 'static
-{
-}
-
-impl<K> Object for K where
-    K: ::kube::Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + 'static
-{
-}
+pub use object::Object;
 
 /// Which objects of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

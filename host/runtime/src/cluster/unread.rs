@@ -5,7 +5,7 @@
 use kube::ResourceExt as _;
 use serde_json::Value;
 
-use crate::cluster::Object;
+use crate::cluster::object::Object;
 
 /// An object of a kind, or one that is there and cannot be read as that kind.
 pub type Read<K> = Result<K, Unread>;

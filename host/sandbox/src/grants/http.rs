@@ -7,7 +7,8 @@ use node_remedy_decide::bug::{Bug, guard, is_sown};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
-use super::{GrantError, Grants};
+use super::Grants;
+use crate::grants::error::GrantError;
 use crate::http_target::{HttpMethod, PathPrefix};
 use crate::manifest::{Auth, EndpointAsk, Template};
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::template::Template;
 use crate::http_target::HttpMethod;
-use crate::net::headers::OF_THE_HOST;
+use crate::reserved_headers::OF_THE_HOST;
 
 /// How long what was logged in may be kept: a working day.
 const KEEP_SECONDS_MAX: u32 = 36_000;

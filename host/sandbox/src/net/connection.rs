@@ -8,11 +8,9 @@ use std::time::Duration;
 use wasmtime::component::Resource;
 use zeroize::Zeroizing;
 
-use super::fetch::Patience;
 use super::veil::Veil;
-use super::{Answer, NetError, Peer, Stream, Wire};
+use super::{NetError, Peer, Stream, Wire};
 use crate::bindings::node_remedy::fence::net::{HostConnection, Part};
-use crate::call::{Direction, LogLevel};
 use crate::handles::ConnectionHandle;
 use crate::limits::{
     CONNECT_TIME, EXCHANGE_BODY_BYTES_MAX, FAREWELL_BYTES_MAX, FAREWELL_TIME,
@@ -20,39 +18,11 @@ use crate::limits::{
     STREAM_WRITE_TIME,
 };
 use crate::manifest::{Operation, Protocol};
+use crate::net::patience::Patience;
+use crate::net::socket::{Answer, Came, Connection, Message};
 use crate::seams::Clock;
-use crate::secret::Secret;
-use crate::state::{CallState, Cut};
-
-/// An open connection of a call.
-pub(crate) struct Connection {
-    endpoint: String,
-    stream: Box<dyn Stream>,
-    /// Sent by the host when the connection goes, unless the plugin withdrew it by an empty one.
-    farewell: Option<Vec<u8>>,
-    /// Whether what was begun to be written was written to its end. After half a message the other
-    /// side understands nothing more.
-    is_whole: bool,
-    /// Whether the other side closed.
-    has_ended: bool,
-    veil: Veil,
-    /// What came and the guest has not read yet.
-    unread: Vec<u8>,
-}
-
-/// What a wait on a stream comes to.
-enum Came {
-    Bytes(Vec<u8>),
-    /// Nothing, for so long that what is kept back goes on.
-    Pause,
-}
-
-/// What a write puts on the wire, and what is shown of it.
-struct Message {
-    bytes: Zeroizing<Vec<u8>>,
-    shown: Vec<u8>,
-    secrets: Vec<Arc<Secret>>,
-}
+use crate::state::CallState;
+use crate::types::{Cut, Direction, LogLevel};
 
 impl HostConnection for CallState {
     async fn write(&mut self, handle: Resource<ConnectionHandle>, parts: Vec<Part>) -> Answer<()> {

@@ -2,29 +2,26 @@
 //! read strictly, method and path are granted or refused, the host proves who asks, and the answer
 //! comes back without credentials. Not here: how it travels ([`super::backend`]).
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use node_remedy_decide::bug::{Bug, guard, is_sown};
 
-use super::session::{LoggedIn, Shown};
+use super::session::LoggedIn;
 use super::{HttpPeer, NetError, auth, headers};
 use crate::bindings::node_remedy::fence::net::{
     HttpRequest as WireRequest, HttpResponse as WireResponse, NetError as Wire,
 };
-use crate::call::{Direction, LogLevel};
-use crate::cancel::Cancel;
-use crate::grants::Endpoint;
 use crate::http_target::{HttpMethod, PathError, Target};
 use crate::limits::{
-    EXCHANGE_BODY_BYTES_MAX, HTTP_REQUEST_BODY_BYTES_MAX, HTTP_RESPONSE_BODY_BYTES_MAX, LOGOUT_TIME,
+    EXCHANGE_BODY_BYTES_MAX, HTTP_REQUEST_BODY_BYTES_MAX, HTTP_RESPONSE_BODY_BYTES_MAX,
 };
 use crate::manifest::Login;
-use crate::seams::Clock;
-use crate::state::{CallState, Cut};
+use crate::net::headers::host_header;
+use crate::net::patience::{Patience, Unanswered};
+use crate::net::session_store::Shown;
+use crate::state::CallState;
+use crate::types::{Cut, Direction, LogLevel};
 
 /// A request that may be sent.
 struct Outgoing {
@@ -62,31 +59,6 @@ impl From<Refusal> for Wire {
             | Refusal::Header(_) => Self::Denied,
             Refusal::TooLarge(_) => Self::TooLarge,
             Refusal::Credential(_) => Self::Login,
-        }
-    }
-}
-
-/// Why a request has no answer.
-pub(super) enum Unanswered {
-    /// The plugin is told so.
-    Told(Wire),
-    /// The plugin is stopped.
-    Cut(Cut),
-}
-
-impl From<Wire> for Unanswered {
-    fn from(told: Wire) -> Self {
-        Self::Told(told)
-    }
-}
-
-impl Unanswered {
-    /// What becomes of the host call that wanted the answer.
-    pub(super) fn end<T>(result: Result<T, Self>) -> wasmtime::Result<Result<T, Wire>> {
-        match result {
-            Ok(answer) => Ok(Ok(answer)),
-            Err(Self::Told(told)) => Ok(Err(told)),
-            Err(Self::Cut(cut)) => Err(cut.into()),
         }
     }
 }
@@ -259,53 +231,5 @@ impl CallState {
         let body = body.get(..EXCHANGE_BODY_BYTES_MAX).unwrap_or(&body);
         let message = [line.as_bytes(), b"\r\n\r\n", body].concat();
         self.keep_exchange(endpoint, direction, &message);
-    }
-}
-
-/// The `Host` header: the name that was granted, never one that the plugin writes. The grant read the
-/// host strictly, so it fits.
-pub(super) fn host_header(endpoint: &Endpoint) -> Option<HeaderValue> {
-    HeaderValue::from_str(&endpoint.authority()).ok()
-}
-
-/// How long a request may be waited for, over all its parts.
-pub(super) struct Patience {
-    timeout: BoxFuture<'static, ()>,
-    cancel: Cancel,
-    /// A wait that is going on ends when the call is cancelled; one that begins later is how a
-    /// plugin closes its session.
-    closing: bool,
-}
-
-impl Patience {
-    pub(super) fn new(clock: &dyn Clock, timeout_ms: u32, cancel: &Cancel) -> Self {
-        Self {
-            timeout: clock.sleep(Duration::from_millis(timeout_ms.into())),
-            cancel: cancel.clone(),
-            closing: cancel.is_asked(),
-        }
-    }
-
-    /// As long as the call lasts.
-    pub(super) fn whole_call(cancel: &Cancel) -> Self {
-        let closing = cancel.is_asked();
-        Self { timeout: Box::pin(std::future::pending()), cancel: cancel.clone(), closing }
-    }
-
-    /// For a request that ends something, when the plugin is gone.
-    pub(super) fn for_a_farewell(clock: &dyn Clock, cancel: &Cancel) -> Self {
-        Self { timeout: clock.sleep(LOGOUT_TIME), cancel: cancel.clone(), closing: true }
-    }
-
-    pub(super) async fn wait<T>(
-        &mut self,
-        work: impl Future<Output = Result<T, NetError>>,
-    ) -> Result<T, Wire> {
-        tokio::select! {
-            biased;
-            done = work => done.map_err(Wire::from),
-            () = &mut self.timeout => Err(Wire::Timeout),
-            () = self.cancel.asked(), if !self.closing => Err(Wire::Cancelled),
-        }
     }
 }

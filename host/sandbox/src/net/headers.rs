@@ -6,35 +6,7 @@ use node_remedy_decide::bug::{Bug, guard, is_sown};
 
 use crate::grants::Endpoint;
 use crate::limits::{HTTP_HEADER_BYTES_MAX, HTTP_HEADERS_MAX};
-
-/// Headers that are not a plugin's to set.
-pub(crate) const OF_THE_HOST: [&str; 23] = [
-    // In an answer that is packed, or that comes in pieces, an echo of what the host adds is not seen.
-    "accept-encoding",
-    "authorization",
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "host",
-    "http2-settings",
-    "if-range",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "range",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    // Some servers take the method or the path from these, past what was granted.
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-original-url",
-    "x-original-uri",
-    "x-rewrite-url",
-];
+use crate::reserved_headers::OF_THE_HOST;
 
 /// Headers of an answer that say where to ask next.
 const ADDRESSES: [&str; 4] =
@@ -98,6 +70,12 @@ pub(super) fn own_path<'a>(address: &'a str, own: &Endpoint) -> &'a str {
         return path;
     }
     address
+}
+
+/// The `Host` header: the name that was granted, never one that the plugin writes. The grant read the
+/// host strictly, so it fits.
+pub(crate) fn host_header(endpoint: &Endpoint) -> Option<HeaderValue> {
+    HeaderValue::from_str(&endpoint.authority()).ok()
 }
 
 #[cfg(test)]

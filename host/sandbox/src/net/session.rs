@@ -4,11 +4,11 @@
 //! kept for further calls. Plugins see neither passwords nor tokens.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use node_remedy_decide::bug::{Bug, is_sown};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::rand::SystemRandom;
@@ -20,77 +20,24 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::auth::{self, Using};
-use super::fetch::{Patience, Unanswered};
-use super::{HttpPeer, headers};
+use super::auth::Using;
+use super::{HttpPeer, auth, headers};
 use crate::bindings::node_remedy::fence::net::NetError as Wire;
-use crate::call::{Direction, LogLevel};
 use crate::grants::{Endpoint, login_path};
 use crate::http_target::{HttpMethod, Target};
-use crate::limits::{LOGINS_MAX, SESSIONS_KEPT_MAX, TOKEN_BYTES_MAX};
+use crate::limits::LOGINS_MAX;
 use crate::manifest::{Auth, Login, LoginRequest, Logout, Place, SendAs, Template};
+use crate::net::patience::{Patience, Unanswered};
+use crate::net::session_store::{Entered, Session, Shown};
 use crate::secret::Secret;
 use crate::state::CallState;
+use crate::types::LogLevel;
 
 /// Google's tokens last an hour.
 const GOOGLE_KEEP_SECONDS: u32 = 3_000;
 /// For how long an assertion may be exchanged for a token (RFC 7523 leaves it open; an hour is what
 /// Google allows).
 const ASSERTION_SECONDS: u64 = 600;
-
-/// What proves a session.
-pub(crate) struct Session {
-    token: Zeroizing<String>,
-    csrf: Option<Zeroizing<String>>,
-    /// Where the session itself is, on the endpoint it was begun at.
-    location: Option<String>,
-    /// What the plugin may see of the answer to the login, as JSON.
-    exposed: String,
-}
-
-/// A session of a call.
-#[derive(Clone)]
-pub(crate) struct Entered {
-    session: Arc<Session>,
-    login: Arc<Login>,
-    /// The endpoint it was begun at.
-    at: String,
-    /// Its name among those that are kept.
-    name: [u8; 32],
-}
-
-/// Sessions that outlive the call they were begun in. They end by expiring.
-#[derive(Default)]
-pub struct Sessions(Mutex<BTreeMap<[u8; 32], Kept>>);
-
-struct Kept {
-    session: Arc<Session>,
-    until_ms: u64,
-}
-
-impl Sessions {
-    fn find(&self, name: &[u8; 32], now_ms: u64) -> Option<Arc<Session>> {
-        // A panic elsewhere leaves a map that is whole.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, one| one.until_ms > now_ms);
-        kept.get(name).map(|one| Arc::clone(&one.session))
-    }
-
-    fn keep(&self, name: [u8; 32], session: &Arc<Session>, until_ms: u64) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < SESSIONS_KEPT_MAX {
-            kept.insert(name, Kept { session: Arc::clone(session), until_ms });
-        }
-    }
-
-    /// Drops this very session; one that was begun meanwhile stays.
-    fn forget(&self, name: &[u8; 32], session: &Arc<Session>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.get(name).is_some_and(|one| Arc::ptr_eq(&one.session, session)) {
-            kept.remove(name);
-        }
-    }
-}
 
 /// What came of a login.
 pub(super) enum LoggedIn {
@@ -253,7 +200,7 @@ impl CallState {
         let written: Vec<_> =
             login.request.headers.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
         *request.headers_mut() = headers::from_plugin(&written)?;
-        let host = super::fetch::host_header(place).ok_or("its host fits in no header")?;
+        let host = crate::net::headers::host_header(place).ok_or("its host fits in no header")?;
         request.headers_mut().insert(header::HOST, host);
         let unfit = || format!("credential '{}' does not fit the login", login.credential);
         if login.request.basic {
@@ -356,7 +303,7 @@ impl CallState {
         let mut request = Request::new(Vec::new());
         *request.method_mut() = logout.method.into();
         *request.uri_mut() = target.to_uri().ok()?;
-        request.headers_mut().insert(header::HOST, super::fetch::host_header(place)?);
+        request.headers_mut().insert(header::HOST, crate::net::headers::host_header(place)?);
         entered.put_on(&mut request)?;
         Some((HttpPeer::of(place), request))
     }
@@ -367,26 +314,6 @@ impl CallState {
             credentials: &self.credentials,
             parameters: &self.parameters,
             unix_ms: self.seams.clock.unix_ms(),
-        }
-    }
-}
-
-/// How much of an exchange is kept as evidence.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// First line and body.
-    Whole,
-    /// The first line: bodies of logins hold passwords and tokens.
-    FirstLine,
-    /// The first line, as the host's own farewell.
-    Farewell,
-}
-
-impl Shown {
-    pub(super) fn sent_as(self) -> Direction {
-        match self {
-            Self::Whole | Self::FirstLine => Direction::Sent,
-            Self::Farewell => Direction::Farewell,
         }
     }
 }
@@ -410,70 +337,6 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// Refusals that a plugin reads better itself: who asks is not known or not allowed, or not now.
 fn may_say_more(status: StatusCode) -> bool {
     matches!(status.as_u16(), 401 | 403 | 429 | 500..=599)
-}
-
-impl Entered {
-    /// Adds what proves the session.
-    pub(super) fn put_on(&self, request: &mut Request<Vec<u8>>) -> Option<()> {
-        let Session { token, csrf, .. } = &*self.session;
-        let (name, value) = match &self.login.send {
-            SendAs::Header { header, prefix } => {
-                (header.as_str(), Zeroizing::new(format!("{prefix}{}", token.as_str())))
-            }
-            SendAs::Cookie { cookie } => {
-                let value = Zeroizing::new(format!("{cookie}={}", token.as_str()));
-                (header::COOKIE.as_str(), value)
-            }
-        };
-        insert(request, name, &value)?;
-        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        if let (Some(asked), Some(csrf), false) = (&self.login.csrf, csrf, reads) {
-            insert(request, &asked.header, csrf)?;
-        }
-        Some(())
-    }
-}
-
-fn insert(request: &mut Request<Vec<u8>>, name: &str, value: &str) -> Option<()> {
-    let name = header::HeaderName::from_bytes(name.as_bytes()).ok()?;
-    request.headers_mut().insert(name, auth::header_value(value.as_bytes())?);
-    Some(())
-}
-
-impl Session {
-    /// Reads the answer to a login; the error says what is missing in it.
-    fn read(
-        login: &Login,
-        at: &Endpoint,
-        response: &Response<Vec<u8>>,
-    ) -> Result<Self, &'static str> {
-        let body: Option<Value> = serde_json::from_slice(response.body()).ok();
-        let read = |place: &Place| {
-            let text = match place {
-                Place::Header(name) => response.headers().get(name.as_str())?.to_str().ok()?,
-                Place::Json(pointer) => body.as_ref()?.pointer(pointer)?.as_str()?,
-            };
-            let is_token = (1..=TOKEN_BYTES_MAX).contains(&text.len())
-                && text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b';');
-            is_token.then(|| Zeroizing::new(text.to_owned()))
-        };
-        let token = read(&login.token).ok_or("the answer holds no token")?;
-        let csrf = match &login.csrf {
-            Some(csrf) => Some(read(&csrf.from).ok_or("the answer holds no CSRF value")?),
-            None => None,
-        };
-        let pointers = login.exposes.iter().filter_map(|pointer| {
-            Some((pointer.clone(), body.as_ref()?.pointer(pointer)?.clone()))
-        });
-        let location = response.headers().get(header::LOCATION);
-        let location = location.and_then(|location| location.to_str().ok());
-        Ok(Self {
-            token,
-            csrf,
-            location: location.map(|location| headers::own_path(location, at).to_owned()),
-            exposed: Value::Object(pointers.collect()).to_string(),
-        })
-    }
 }
 
 /// A document with the places in its strings filled.
@@ -536,34 +399,4 @@ fn assertion(secret: &Secret, at: &Endpoint, scope: &str, now_s: u64) -> Result<
     key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), statement.as_bytes(), &mut signature)
         .map_err(|_| unusable())?;
     Ok(format!("{statement}.{}", URL_SAFE_NO_PAD.encode(signature)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(number: usize) -> [u8; 32] {
-        Sha256::digest(number.to_be_bytes()).into()
-    }
-
-    #[test]
-    fn as_many_sessions_are_kept_as_may_be_and_the_next_lives_for_its_call() {
-        let (sessions, until_ms) = (Sessions::default(), 1_000);
-        let session = Arc::new(Session {
-            token: Zeroizing::new("token".to_owned()),
-            csrf: None,
-            location: None,
-            exposed: String::new(),
-        });
-        for number in 0..=SESSIONS_KEPT_MAX {
-            sessions.keep(name(number), &session, until_ms);
-        }
-        assert!(sessions.find(&name(SESSIONS_KEPT_MAX - 1), 999).is_some());
-        assert!(sessions.find(&name(SESSIONS_KEPT_MAX), 999).is_none());
-        // One that ended leaves room.
-        sessions.forget(&name(0), &session);
-        sessions.keep(name(SESSIONS_KEPT_MAX), &session, until_ms);
-        assert!(sessions.find(&name(SESSIONS_KEPT_MAX), 999).is_some());
-        assert!(sessions.find(&name(1), until_ms).is_none(), "it has expired");
-    }
 }

@@ -1,7 +1,6 @@
 //! The real network. A UDP socket is connected, so the kernel drops what comes from anyone else,
 //! and a closed port is heard of at once.
 
-use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -10,8 +9,9 @@ use tokio::net::UdpSocket;
 
 use super::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
 use crate::limits::DATAGRAM_BYTES_MAX;
-use crate::trust::TlsRefusal;
+use crate::net::sockets::error::net_error;
 
+mod error;
 mod http;
 mod stream;
 mod tls;
@@ -79,26 +79,6 @@ impl Datagram for Udp {
                 }
             }
         })
-    }
-}
-
-fn net_error(error: &io::Error) -> NetError {
-    use io::ErrorKind as Kind;
-    if let Some(refusal) = error.get_ref().and_then(|error| error.downcast_ref()) {
-        return NetError::Tls(TlsRefusal::of(refusal));
-    }
-    // ErrorKind grows with std: what is not known by name is Other.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "io::ErrorKind is non-exhaustive")]
-    match error.kind() {
-        Kind::ConnectionRefused => NetError::Refused,
-        Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::NetworkDown => {
-            NetError::Unreachable
-        }
-        Kind::AddrNotAvailable => NetError::Unreachable,
-        Kind::ConnectionReset | Kind::ConnectionAborted | Kind::BrokenPipe => NetError::Closed,
-        Kind::UnexpectedEof => NetError::Closed,
-        Kind::TimedOut => NetError::Timeout,
-        _ => NetError::Other,
     }
 }
 

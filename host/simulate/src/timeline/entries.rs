@@ -7,9 +7,9 @@ use node_remedy_record::sentences::is_a_persons;
 use node_remedy_report::{Entry, Lane, Refusal, Weight};
 use node_remedy_world::facts::{Fact, Power, Taken, What};
 
-use crate::CLIENT;
 use crate::recorder::Collected;
-use crate::timeline::{Lanes, ms, plug_of};
+use crate::run::CLIENT;
+use crate::timeline::words::{Lanes, ms, plug_of};
 
 /// The facts, each as loud as it is in this story.
 pub(super) fn of_facts(lanes: &Lanes<'_>, facts: &[Fact]) -> Vec<Entry> {

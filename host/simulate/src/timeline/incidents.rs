@@ -1,16 +1,16 @@
 //! The incidents: their journals, and what went over the wire.
 
-use std::collections::BTreeMap;
-
-use node_remedy_decide::{End, Operation, PlugState, Time};
+use node_remedy_decide::{End, Operation, Time};
 use node_remedy_record::sentences::by_name;
 use node_remedy_report as report;
 use node_remedy_report::{Direction, Incident, JournalRow};
 use node_remedy_sandbox as sandbox;
 
-use crate::recorder::{CallSeen, Collected, what};
-use crate::timeline::{ms, proof};
-use crate::{Played, decode};
+use crate::decode;
+use crate::recorder::{CallSeen, what};
+use crate::run::Played;
+use crate::timeline::proof;
+use crate::timeline::words::{journal, ms, state_word};
 
 pub(super) fn incidents(played: &Played) -> Vec<Incident> {
     let collected = &played.collected;
@@ -42,14 +42,6 @@ pub(super) fn incidents(played: &Played) -> Vec<Incident> {
     told.collect()
 }
 
-/// Everything that an incident ever did, in order.
-pub(super) fn journal<'a>(
-    collected: &'a Collected,
-    name: &str,
-) -> impl Iterator<Item = &'a Operation> {
-    collected.journals.get(name).into_iter().flat_map(BTreeMap::values)
-}
-
 fn end_words(end: Option<&End>, call: Option<&CallSeen>) -> String {
     match end {
         None => "not known yet".to_owned(),
@@ -59,16 +51,6 @@ fn end_words(end: Option<&End>, call: Option<&CallSeen>) -> String {
         Some(End::Indeterminate) => {
             format!("indeterminate: {}", call.map_or("nobody knows", |call| &call.detail))
         }
-    }
-}
-
-pub(super) fn state_word(state: PlugState) -> &'static str {
-    match state {
-        PlugState::On => "on",
-        PlugState::Off => "off",
-        PlugState::Transitioning => "transitioning",
-        PlugState::Unknown => "unknown",
-        PlugState::Terminated => "terminated",
     }
 }
 

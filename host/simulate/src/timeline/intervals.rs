@@ -7,7 +7,7 @@ use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use node_remedy_world::scenario::NodeSpec;
 
-use crate::timeline::{Lanes, ms, plug_of};
+use crate::timeline::words::{Lanes, ms, plug_of};
 
 /// A state of something that may end later.
 struct Open {

@@ -8,8 +8,8 @@ use node_remedy_report::{Outcome, Refusal};
 use node_remedy_world::facts::{Power, PowerCause, What};
 use node_remedy_world::scenario::Expectation;
 
-use crate::timeline::ms;
-use crate::{CLIENT, Played};
+use crate::run::{CLIENT, Played};
+use crate::timeline::words::ms;
 
 /// The verdict is the first of the facts, in the order of what people ask in the morning.
 pub(super) fn outcome(played: &Played, refused: &[Refusal], expected: &[Expectation]) -> Outcome {

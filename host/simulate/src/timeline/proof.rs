@@ -5,9 +5,8 @@ use node_remedy_record::sentences::{count_of, method_name};
 use node_remedy_report::{Proof, clock};
 use node_remedy_world::facts::{Fact, What};
 
-use crate::timeline::incidents::{journal, state_word};
-use crate::timeline::ms;
-use crate::{CLIENT, Played};
+use crate::run::{CLIENT, Played};
+use crate::timeline::words::{journal, ms, state_word};
 
 /// More names than this would push the grade off the card.
 const NAMES_MAX: usize = 6;

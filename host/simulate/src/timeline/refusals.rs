@@ -6,10 +6,9 @@ use node_remedy_decide::{Action, End, Hold, PlugState, Refusal};
 use node_remedy_record::reason::{Reason, refusal_word};
 use node_remedy_report as report;
 
-use crate::Played;
 use crate::recorder::Collected;
-use crate::timeline::incidents::journal;
-use crate::timeline::ms;
+use crate::run::Played;
+use crate::timeline::words::{journal, ms};
 
 /// What kept runs from being opened; what passes by itself within a second is left out.
 pub(super) fn unopened(collected: &Collected) -> Vec<report::Refusal> {

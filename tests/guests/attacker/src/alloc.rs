@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::node_remedy::fence::op;
+use crate::bindings::node_remedy::fence::op;
 
 static ARMED: AtomicBool = AtomicBool::new(false);
 

@@ -1,11 +1,12 @@
 //! Just so much of something, for the twins of the limits: what passes just below a limit, and the first
 //! that does not.
 
-use crate::node_remedy::fence::credentials::{self, Extension, Hash};
-use crate::node_remedy::fence::net::{self, Part};
-use crate::node_remedy::fence::op;
-use crate::node_remedy::fence::types::{Failure, PlugInfo, PlugState, PlugsRequest};
-use crate::{Asked, Told, failed, found, network, resources};
+use crate::answers::{Asked, Told, failed, found};
+use crate::bindings::node_remedy::fence::credentials::{self, Extension, Hash};
+use crate::bindings::node_remedy::fence::net::{self, Part};
+use crate::bindings::node_remedy::fence::op;
+use crate::bindings::node_remedy::fence::types::{Failure, PlugInfo, PlugState, PlugsRequest};
+use crate::{network, resources};
 
 pub fn size(asked: Asked<'_>) -> usize {
     usize::try_from(asked.number()).unwrap_or_default()

@@ -4,20 +4,19 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use exports::node_remedy::fence::method::Guest;
-use node_remedy::fence::op;
-use node_remedy::fence::types::{
-    Failure, FailureKind, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
-};
+use bindings::exports::node_remedy::fence::method::Guest;
+use bindings::node_remedy::fence::types::{Failure, PlugInfo, PlugsRequest, Request};
+
+use crate::answers::{Asked, Told, failed};
 
 mod alloc;
+mod answers;
+mod bindings;
 mod edges;
 mod network;
 mod oracles;
 mod resources;
 mod semantics;
-
-wit_bindgen::generate!({ path: "../../../wit", world: "fence-method", generate_all });
 
 const MANIFEST: &[u8; include_bytes!("../manifest.json").len()] =
     include_bytes!("../manifest.json");
@@ -27,9 +26,6 @@ const MANIFEST: &[u8; include_bytes!("../manifest.json").len()] =
 static SECTION: [u8; MANIFEST.len()] = *MANIFEST;
 
 struct Attacker;
-
-/// What an attack comes to, as the guest sees it.
-type Told = Result<Outcome, Failure>;
 
 /// Whether the guest has run before in this very instance.
 static HAS_RUN: AtomicBool = AtomicBool::new(false);
@@ -104,38 +100,4 @@ impl Guest for Attacker {
     }
 }
 
-export!(Attacker);
-
-/// What was asked, with its parameters by name.
-#[derive(Clone, Copy)]
-struct Asked<'a>(&'a Request);
-
-impl<'a> Asked<'a> {
-    fn get(self, name: &str) -> &'a str {
-        let found = self.0.parameters.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.as_str()).unwrap_or_default()
-    }
-
-    fn number(self) -> u64 {
-        self.get("number").parse().unwrap_or_default()
-    }
-}
-
-fn found(state: PlugState, detail: &str) -> Outcome {
-    Outcome { state, identity: vec![], detail: detail.to_owned(), extra: vec![] }
-}
-
-fn failed(detail: &str) -> Failure {
-    Failure {
-        kind: FailureKind::Device,
-        retryable: false,
-        retry_after_ms: None,
-        device_code: None,
-        detail: detail.to_owned(),
-        extra: vec![],
-    }
-}
-
-fn begin() -> Result<(), Failure> {
-    op::begin_effect("off").map_err(|reason| failed(&reason))
-}
+bindings::export!(Attacker with_types_in bindings);

@@ -1,8 +1,10 @@
 //! Attacks through the network: whom it may reach, and what comes back.
 
-use crate::node_remedy::fence::net::{self, Datagram, HttpRequest, HttpResponse, NetError, Part};
-use crate::node_remedy::fence::types::{Failure, PlugState};
-use crate::{Asked, Told, failed, found};
+use crate::answers::{Asked, Told, failed, found};
+use crate::bindings::node_remedy::fence::net::{
+    self, Datagram, HttpRequest, HttpResponse, NetError, Part,
+};
+use crate::bindings::node_remedy::fence::types::{Failure, PlugState};
 
 /// One request, as the parameters spell it, and what came back.
 pub fn fetch(asked: Asked<'_>) -> Told {

@@ -1,9 +1,10 @@
 //! Attacks on secrets by how the host behaves: a guess is put where the host looks for secrets, and what it answers,
 //! or when, is compared with what it makes of a wrong one.
 
-use crate::node_remedy::fence::net::{self, Part};
-use crate::node_remedy::fence::{credentials, op};
-use crate::{Asked, Told, failed, network, resources};
+use crate::answers::{Asked, Told, failed};
+use crate::bindings::node_remedy::fence::net::{self, Part};
+use crate::bindings::node_remedy::fence::{credentials, op};
+use crate::{network, resources};
 
 /// Slower than any answer of a device on this machine, faster than the host gives up waiting for an echo's end.
 const WAITED_MS: u64 = 50;
@@ -24,7 +25,8 @@ pub fn by_checkpoint(asked: Asked<'_>) -> Told {
 /// Has the host write the secret to a device that echoes, and then guesses how it begins: one guess after the other,
 /// between commas. Told apart they are by what comes back, and by when.
 pub fn by_echo(asked: Asked<'_>) -> Told {
-    let account = credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
+    let account =
+        credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
     let line = net::tcp("line").map_err(network::refused)?;
     line.write(&[Part::Secret(&account), Part::Bytes(b"\n".to_vec())]).map_err(network::refused)?;
     let mut come = Vec::new();

@@ -3,10 +3,11 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use crate::node_remedy::fence::net::{self, Datagram};
-use crate::node_remedy::fence::types::PlugState;
-use crate::node_remedy::fence::{credentials, op};
-use crate::{Asked, Told, alloc, failed, found, network};
+use crate::answers::{Asked, Told, failed, found};
+use crate::bindings::node_remedy::fence::net::{self, Datagram};
+use crate::bindings::node_remedy::fence::types::PlugState;
+use crate::bindings::node_remedy::fence::{credentials, op};
+use crate::{alloc, network};
 
 /// Computes; what it finds it says.
 pub fn spin(turns: u64) -> Told {

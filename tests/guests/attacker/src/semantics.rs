@@ -2,11 +2,11 @@
 
 use std::time::{Instant, SystemTime};
 
-use crate::node_remedy::fence::credentials::{self, Hash};
-use crate::node_remedy::fence::net;
-use crate::node_remedy::fence::op;
-use crate::node_remedy::fence::types::{Failure, FailureKind, PlugState};
-use crate::{Asked, Told, begin, failed, found, network};
+use crate::answers::{Asked, Told, begin, failed, found};
+use crate::bindings::node_remedy::fence::credentials::{self, Hash};
+use crate::bindings::node_remedy::fence::types::{Failure, FailureKind, PlugState};
+use crate::bindings::node_remedy::fence::{net, op};
+use crate::network;
 
 fn device(question: &[u8]) -> Result<String, Failure> {
     let device = net::udp("bmc").map_err(network::refused)?;
@@ -117,7 +117,8 @@ pub fn guess_names() -> Told {
 /// Has every operation done with a secret that it may not see, and then looks for the secret in all of
 /// its own memory. What it looks for stands in the parameter with each byte's bits turned over.
 pub fn steal_bytes(asked: Asked<'_>) -> Told {
-    let account = credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
+    let account =
+        credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
     let revealed = account.reveal().is_ok();
     let mac = account.mac(Hash::Sha256, b"x").map(|mac| mac.len());
     let key = account.session_key(Hash::Sha1, b"x");
@@ -142,10 +143,10 @@ pub fn steal_bytes(asked: Asked<'_>) -> Told {
 
 /// Whether a guess at the secret is right, by as many operations as it is given.
 pub fn guess_secret(asked: Asked<'_>) -> Told {
-    let account = credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
-    let answered = (0..asked.number()).take_while(|guess| {
-        account.mac(Hash::Sha256, &guess.to_be_bytes()).is_ok()
-    });
+    let account =
+        credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
+    let answered = (0..asked.number())
+        .take_while(|guess| account.mac(Hash::Sha256, &guess.to_be_bytes()).is_ok());
     let answered = answered.count();
     say(&format!("{answered} operations"))
 }

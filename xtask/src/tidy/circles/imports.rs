@@ -60,6 +60,12 @@ fn items(tokens: TokenStream, module: &mut Module) {
         {
             module.defined.push(name.to_string());
             rest = without_first(rest);
+        } else if let [one, two, rest_of_path @ ..] = rest
+            && is_mark(one, ':')
+            && is_mark(two, ':')
+        {
+            // `::name`: of another crate.
+            rest = path(rest_of_path, &mut Module::default());
         } else if word_of(first).is_some() {
             rest = path(rest, module);
         } else {

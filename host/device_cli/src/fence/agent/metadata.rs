@@ -8,8 +8,7 @@ use node_remedy_sandbox::Manifest;
 use node_remedy_sandbox::manifest::{Ability, Kind};
 use serde_json::Value;
 
-use crate::fence::agent::options::{OPTIONS, is_flag};
-use crate::fence::agent::type_of;
+use crate::fence::agent::options::{OPTIONS, is_flag, type_of};
 
 /// What a configuration refuses and an agent takes: secrets, which there stand elsewhere.
 const TAKEN: &[&str] = &["community", "snmp_priv_passwd", "hexadecimal_kg", "cacert"];
@@ -99,7 +98,7 @@ fn options(manifest: &Manifest) -> Vec<Listed> {
         let default = match stdin.as_str() {
             "action" => Some(usual.to_owned()),
             "delay" => Some("0".to_owned()),
-            "power_timeout" => Some(crate::fence::agent::TIMEOUT_S.to_string()),
+            "power_timeout" => Some(crate::fence::agent::options::TIMEOUT_S.to_string()),
             _ => None,
         };
         let kind = match stdin.as_str() {

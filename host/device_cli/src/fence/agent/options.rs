@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, bail};
 use node_remedy_api::plan::{Meaning, meaning};
-use node_remedy_sandbox::Manifest;
+use node_remedy_sandbox::{Manifest, PropertyKind};
 
 use crate::fence::agent::told::Told;
 
@@ -164,4 +164,16 @@ pub(super) fn long_of(manifest: &Manifest, letter: char) -> Option<&'static str>
         let common = OPTIONS.iter().find(|(one, ..)| *one == Some(letter));
         common.map(|(_, long, _)| *long)
     })
+}
+
+/// Seconds that an agent has where nobody says otherwise: the power time-out that agents have.
+pub(crate) const TIMEOUT_S: u64 = 60;
+
+/// The type of a parameter, as metadata and help name it.
+pub(crate) fn type_of(kind: PropertyKind) -> &'static str {
+    match kind {
+        PropertyKind::String => "string",
+        PropertyKind::Integer => "integer",
+        PropertyKind::Boolean => "boolean",
+    }
 }

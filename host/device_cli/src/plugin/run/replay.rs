@@ -23,8 +23,9 @@ use crate::args::Output;
 use crate::fence::session::{credentials, exactly_these};
 use crate::output::{complain, outln};
 use crate::plugin::file::load;
+use crate::plugin::run::args::{RunArgs, check_fits};
 use crate::plugin::run::transcript::{End, Transcript};
-use crate::plugin::run::{RunArgs, check_fits, told, transcript};
+use crate::plugin::run::{told, transcript};
 
 /// The component does otherwise than it did.
 const EXIT_DIFFERS: u8 = 2;

@@ -14,8 +14,9 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::{HttpConnection, HttpPeer, NetError, net_error, stream};
+use super::{HttpConnection, HttpPeer, NetError, stream};
 use crate::limits::{HTTP_RESPONSE_HEAD_BYTES_MAX, HTTP_RESPONSE_HEADERS_MAX};
+use crate::net::sockets::error::net_error;
 
 /// A stream on which nothing was asked yet.
 struct Unused<S>(S);

@@ -12,8 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::{NetError, Peer, net_error, tls};
+use super::{NetError, Peer, tls};
 use crate::net::Stream;
+use crate::net::sockets::error::net_error;
 use crate::trust::TlsRefusal;
 
 /// What the other side has not acknowledged for so long is given up (RFC 5482), also where whoever sent it has gone:

@@ -1,11 +1,10 @@
 //! A stream as the parameter `script` spells it: steps between semicolons, and in the failure what
 //! each came to.
 
-use crate::failed;
-use crate::node_remedy::fence::credentials;
-use crate::node_remedy::fence::net::{self, Connection, NetError, Part};
-use crate::node_remedy::fence::op;
-use crate::node_remedy::fence::types::{Failure, Outcome};
+use crate::answers::failed;
+use crate::bindings::node_remedy::fence::net::{Connection, NetError, Part};
+use crate::bindings::node_remedy::fence::types::{Failure, Outcome};
+use crate::bindings::node_remedy::fence::{net, credentials, op};
 
 pub fn converse(parameters: &[(String, String)]) -> Result<Outcome, Failure> {
     let script = parameters.iter().find(|(key, _)| key == "script");

@@ -1,9 +1,9 @@
 //! Requests over HTTP as the parameters spell them, and all that the guest saw of the answer.
 
-use crate::node_remedy::fence::net::{self, HttpRequest, HttpResponse, NetError};
-use crate::node_remedy::fence::op;
-use crate::node_remedy::fence::types::{Failure, Outcome, PlugState};
-use crate::{failed, found};
+use crate::answers::{failed, found};
+use crate::bindings::node_remedy::fence::net::{HttpRequest, HttpResponse, NetError};
+use crate::bindings::node_remedy::fence::types::{Failure, Outcome, PlugState};
+use crate::bindings::node_remedy::fence::{net, op};
 
 type Parameters = [(String, String)];
 

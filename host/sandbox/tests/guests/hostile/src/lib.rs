@@ -3,18 +3,17 @@
 
 use std::collections::HashMap;
 
-use exports::node_remedy::fence::method::Guest;
-use node_remedy::fence::credentials::{self, Extension, Hash, Mode};
-use node_remedy::fence::net::{self, Datagram};
-use node_remedy::fence::op;
-use node_remedy::fence::types::{
-    Failure, FailureKind, Outcome, PlugInfo, PlugState, PlugsRequest, Request,
-};
+use bindings::exports::node_remedy::fence::method::Guest;
+use bindings::node_remedy::fence::credentials::{Extension, Hash, Mode};
+use bindings::node_remedy::fence::net::Datagram;
+use bindings::node_remedy::fence::types::{Failure, Outcome, PlugInfo, PlugState, PlugsRequest, Request};
+use bindings::node_remedy::fence::{credentials, net, op};
+use crate::answers::{failed, found};
 
+mod answers;
+mod bindings;
 mod connection;
 mod fetch;
-
-wit_bindgen::generate!({ path: "../../../../../wit", world: "fence-method", generate_all });
 
 const MANIFEST: &[u8; include_bytes!("../manifest.json").len()] =
     include_bytes!("../manifest.json");
@@ -82,22 +81,7 @@ impl Guest for Hostile {
     }
 }
 
-export!(Hostile);
-
-fn found(state: PlugState) -> Outcome {
-    Outcome { state, identity: vec![], detail: String::new(), extra: vec![] }
-}
-
-fn failed(detail: &str) -> Failure {
-    Failure {
-        kind: FailureKind::Device,
-        retryable: false,
-        retry_after_ms: None,
-        device_code: None,
-        detail: detail.to_owned(),
-        extra: vec![],
-    }
-}
+bindings::export!(Hostile with_types_in bindings);
 
 fn refused(refusal: Option<impl std::fmt::Debug>) -> Result<Outcome, Failure> {
     Err(failed(&refusal.map_or("granted".to_owned(), |refusal| format!("refused: {refusal:?}"))))
