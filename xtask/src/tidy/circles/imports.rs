@@ -4,7 +4,7 @@
 
 use std::str::FromStr as _;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 /// One file, or one `mod name { … }` inside of it.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ fn items(tokens: TokenStream, module: &mut Module) {
             module.defined.push(name.to_string());
             rest = without_first(rest);
         } else if let [one, two, rest_of_path @ ..] = rest
-            && is_mark(one, ':')
+            && is_joint(one)
             && is_mark(two, ':')
         {
             // `::name`: of another crate.
@@ -165,7 +165,7 @@ fn path<'a>(tokens: &'a [TokenTree], module: &mut Module) -> &'a [TokenTree] {
         names.push(name);
         rest = after;
         match after {
-            [one, two, next @ ..] if is_mark(one, ':') && is_mark(two, ':') => rest = next,
+            [one, two, next @ ..] if is_joint(one) && is_mark(two, ':') => rest = next,
             _ => break,
         }
     }
@@ -192,4 +192,9 @@ fn is_word(token: &TokenTree, expected: &str) -> bool {
 
 fn is_mark(token: &TokenTree, expected: char) -> bool {
     matches!(token, TokenTree::Punct(mark) if mark.as_char() == expected)
+}
+
+/// Whether it is a colon that the next mark belongs to, as in `::`.
+fn is_joint(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(mark) if mark.as_char() == ':' && mark.spacing() == Spacing::Joint)
 }
