@@ -16,7 +16,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::policy::{GateLimits, TopologyLimit};
 use node_remedy_api::remedybudget::{InFlight, NAME, RemedyBudget, RemedyBudgetSpec};
 use node_remedy_decide::bug::{Bug, guard};
-use node_remedy_observe::caches::Mirror;
+use node_remedy_observe::caches::Caches;
 use node_remedy_observe::nodefences::{holds_slot, is_open};
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
@@ -93,7 +93,7 @@ pub struct Room<'a> {
     /// A policy's limits.
     pub limits: &'a GateLimits,
     /// Knows the nodes and their labels.
-    pub mirror: &'a Mirror,
+    pub caches: &'a Caches,
 }
 
 impl Room<'_> {
@@ -101,7 +101,7 @@ impl Room<'_> {
     /// the cache knows: whoever asks is spared the way to the budget.
     pub fn is_promised_away(self, node_uid: &str) -> bool {
         let entry = InFlight { node_fence: String::new(), node_uid: node_uid.to_owned() };
-        let nodefences = self.mirror.nodefences.all();
+        let nodefences = self.caches.nodefences.all();
         let holders = nodefences.values().map(|kept| &kept.0).filter(|one| holds_slot(one));
         let holders: Vec<&NodeFence> = holders.collect();
         let held: Vec<InFlight> = holders.iter().map(|one| slot_of(one)).collect();
@@ -118,13 +118,13 @@ impl Room<'_> {
     ) -> Result<BTreeMap<String, GateLimits>, ClusterError> {
         let mut promised = BTreeMap::new();
         for InFlight { node_fence: name, .. } in held {
-            let known = self.mirror.nodefences.find(name).map(|kept| kept.0);
+            let known = self.caches.nodefences.find(name).map(|kept| kept.0);
             let found = match known {
                 Some(known) => Some(known),
                 None => match cluster.get::<NodeFence>(At::cluster(name)).await {
                     // As the watch has it, too: not a garbled answer.
                     Err(ClusterError::Unreadable(_))
-                        if self.mirror.nodefences.unread().contains_key(name) =>
+                        if self.caches.nodefences.unread().contains_key(name) =>
                     {
                         None
                     }
@@ -184,7 +184,7 @@ impl Room<'_> {
     }
 
     fn domain_of(self, entry: &InFlight, key: &str) -> Option<String> {
-        let nodes = self.mirror.nodes.all();
+        let nodes = self.caches.nodes.all();
         let node = nodes.values().find(|node| node.uid == entry.node_uid)?;
         node.labels.get(key).cloned()
     }

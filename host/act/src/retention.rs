@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Span, Time};
-use node_remedy_observe::caches::Mirror;
+use node_remedy_observe::caches::Caches;
 use node_remedy_observe::device_quarantine;
 use node_remedy_runtime::cluster::{At, Cluster, DeleteHow};
 
@@ -30,8 +30,8 @@ struct Ended {
 }
 
 /// Removes what need not be kept any longer; a failure is logged and tried again next time.
-pub async fn tidy<C: Cluster>(cluster: &C, mirror: &Mirror, now: Time) {
-    let ended = mirror.nodefences.all().values().filter_map(|kept| ended(&kept.0)).collect();
+pub async fn tidy<C: Cluster>(cluster: &C, caches: &Caches, now: Time) {
+    let ended = caches.nodefences.all().values().filter_map(|kept| ended(&kept.0)).collect();
     for old in surplus(ended, now).into_iter().take(DELETED_AT_ONCE) {
         let how = DeleteHow { uid: old.uid, ..DeleteHow::default() };
         match cluster.delete::<NodeFence>(At::cluster(&old.name), &how).await {

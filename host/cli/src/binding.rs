@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::plan::{Binding, Method, PluginKind};
 use node_remedy_config::plan::snapshot;
 use node_remedy_config::wiring::how_bound;
-use node_remedy_observe::caches::{Kept, Mirror};
+use node_remedy_observe::caches::{Caches, Kept};
 use node_remedy_observe::config::{Config, Tables};
 use node_remedy_observe::pruned::NodeSeen;
 use node_remedy_observe::store::Store;
@@ -116,7 +116,7 @@ async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<
 async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<(Config, Plugins)> {
     // Nobody listens for changes of what was read once.
     let (changes, _) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
+    let mirror = Caches::new(&changes);
     let (all, own) = (Scope::all(), Scope::within(namespace));
     fill(cluster, &all, &mirror.fences).await.context("failed to list FenceConfigurations")?;
     fill(cluster, &own, &mirror.config_maps).await.context("failed to list ConfigMaps")?;

@@ -12,7 +12,7 @@ use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
 use node_remedy_api::policy::Sign;
 use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, Span, State, Time};
-use node_remedy_observe::caches::Mirror;
+use node_remedy_observe::caches::Caches;
 use node_remedy_observe::claims::Claims;
 use node_remedy_observe::config::{Config, Readout};
 use node_remedy_observe::kdump::Dumps;
@@ -73,13 +73,13 @@ pub struct Settings {
 }
 
 /// What every part of the process shares.
-pub struct Parts<C> {
+pub struct Context<C> {
     /// The cluster.
     pub cluster: C,
     /// Time.
     pub clock: Clock,
     /// The caches.
-    pub mirror: Rc<Mirror>,
+    pub caches: Rc<Caches>,
     /// The configuration in force.
     pub config: RefCell<Config>,
     /// Told whenever it was read again: who listens.
@@ -131,14 +131,14 @@ pub struct Parts<C> {
 /// So old may be what the plans of all nodes claim.
 pub const CLAIMS_AGE_MAX: Span = Span::seconds(30);
 
-impl<C: Cluster> Parts<C> {
+impl<C: Cluster> Context<C> {
     /// Reads the configuration again; says what became of each object.
     pub fn reconfigure(&self) -> Vec<Readout> {
         let (config, readouts) = {
             let before = self.config.borrow();
-            Config::read(&self.mirror, &before)
+            Config::read(&self.caches, &before)
         };
-        self.mirror.events.ask(self.event_reasons(&config));
+        self.caches.events.ask(self.event_reasons(&config));
         self.config.replace(config);
         self.claims.take();
         self.configured.notify_one();
@@ -148,7 +148,7 @@ impl<C: Cluster> Parts<C> {
 
     /// The reasons of Events that thresholds ask for, those of open incidents among them.
     pub(crate) fn event_reasons(&self, config: &Config) -> BTreeSet<String> {
-        let nodefences = self.mirror.nodefences.all();
+        let nodefences = self.caches.nodefences.all();
         let open = nodefences
             .values()
             .map(|kept| &kept.0)
@@ -166,7 +166,7 @@ impl<C: Cluster> Parts<C> {
         if let Some((_, claims)) = young {
             return claims.clone();
         }
-        let claims = Rc::new(self.config.borrow().claims(self.mirror.nodes.all().values()));
+        let claims = Rc::new(self.config.borrow().claims(self.caches.nodes.all().values()));
         *kept = Some((now, claims.clone()));
         claims
     }

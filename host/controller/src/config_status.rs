@@ -15,7 +15,7 @@ use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_api::time::Moment;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_observe::caches::Kept;
 use node_remedy_observe::config::{InForce, Readout};
 use node_remedy_observe::store::Store;
@@ -34,39 +34,39 @@ pub struct Told {
 
 impl Told {
     /// Says of every object what became of it.
-    pub async fn tell<C: Cluster>(&self, parts: &Parts<C>, readouts: &[Readout]) {
+    pub async fn tell<C: Cluster>(&self, context: &Context<C>, readouts: &[Readout]) {
         for readout in readouts {
-            let mirror = &parts.mirror;
+            let caches = &context.caches;
             let said = match readout.kind {
                 "RemedyConfiguration" => {
-                    let conditions = conditions_of(&mirror.remedies, &readout.name, |one| {
+                    let conditions = conditions_of(&caches.remedies, &readout.name, |one| {
                         one.status.as_ref().map(|status| &status.conditions)
                     });
-                    self.say::<C, RemedyConfiguration>(parts, readout, conditions).await
+                    self.say::<C, RemedyConfiguration>(context, readout, conditions).await
                 }
                 "FenceConfiguration" => {
-                    let conditions = conditions_of(&mirror.fences, &readout.name, |one| {
+                    let conditions = conditions_of(&caches.fences, &readout.name, |one| {
                         one.status.as_ref().map(|status| &status.conditions)
                     });
-                    self.say::<C, FenceConfiguration>(parts, readout, conditions).await
+                    self.say::<C, FenceConfiguration>(context, readout, conditions).await
                 }
                 "FencePlugin" => {
-                    let conditions = conditions_of(&mirror.plugins, &readout.name, |one| {
+                    let conditions = conditions_of(&caches.plugins, &readout.name, |one| {
                         one.status.as_ref().map(|status| &status.conditions)
                     });
-                    self.say::<C, FencePlugin>(parts, readout, conditions).await
+                    self.say::<C, FencePlugin>(context, readout, conditions).await
                 }
                 "ConfigMap" => {
                     if let Some(note) = self.news_of(readout) {
                         warn(readout);
-                        say_of_config_map(parts, &readout.name, &note).await;
+                        say_of_config_map(context, &readout.name, &note).await;
                     }
                     Ok(())
                 }
                 _ => {
                     if let Some(note) = self.news_of(readout) {
                         warn(readout);
-                        say_of(parts, readout, None, &note).await;
+                        say_of(context, readout, None, &note).await;
                     }
                     Ok(())
                 }
@@ -83,14 +83,14 @@ impl Told {
     /// is written once.
     async fn say<C: Cluster, K: node_remedy_runtime::cluster::Object>(
         &self,
-        parts: &Parts<C>,
+        context: &Context<C>,
         readout: &Readout,
         conditions: Option<Vec<Condition>>,
     ) -> Result<(), ClusterError> {
         if conditions.is_none() && !self.is_news(readout) {
             return Ok(());
         }
-        say::<C, K>(parts, readout, &conditions.unwrap_or_default()).await
+        say::<C, K>(context, readout, &conditions.unwrap_or_default()).await
     }
 
     fn is_news(&self, readout: &Readout) -> bool {
@@ -138,7 +138,12 @@ fn conditions_of<K: node_remedy_runtime::cluster::Object>(
 }
 
 /// An Event about an object of ours.
-async fn say_of<C: Cluster>(parts: &Parts<C>, readout: &Readout, uid: Option<String>, note: &Note) {
+async fn say_of<C: Cluster>(
+    context: &Context<C>,
+    readout: &Readout,
+    uid: Option<String>,
+    note: &Note,
+) {
     let version = format!("{}/{}", node_remedy_api::GROUP, node_remedy_api::VERSION);
     let about = ObjectReference {
         api_version: Some(version),
@@ -148,14 +153,14 @@ async fn say_of<C: Cluster>(parts: &Parts<C>, readout: &Readout, uid: Option<Str
         uid,
         ..ObjectReference::default()
     };
-    tell_of(&parts.cluster, &parts.clock, &parts.process, about, note).await;
+    tell_of(&context.cluster, &context.clock, &context.process, about, note).await;
 }
 
 /// An Event about the ConfigMap of this name, or of `name[key]`.
-async fn say_of_config_map<C: Cluster>(parts: &Parts<C>, name: &str, note: &Note) {
+async fn say_of_config_map<C: Cluster>(context: &Context<C>, name: &str, note: &Note) {
     let object = name.split('[').next().unwrap_or(name);
     let find = |kept: &&Kept<ConfigMap>| kept.0.name_any() == object;
-    let found = parts.mirror.config_maps.all().values().find(find).cloned();
+    let found = context.caches.config_maps.all().values().find(find).cloned();
     let Some(Kept(config_map)) = found else { return };
     let about = ObjectReference {
         api_version: Some("v1".to_owned()),
@@ -165,7 +170,7 @@ async fn say_of_config_map<C: Cluster>(parts: &Parts<C>, name: &str, note: &Note
         uid: config_map.uid(),
         ..ObjectReference::default()
     };
-    tell_of(&parts.cluster, &parts.clock, &parts.process, about, note).await;
+    tell_of(&context.cluster, &context.clock, &context.process, about, note).await;
 }
 
 fn warn(readout: &Readout) {
@@ -175,12 +180,12 @@ fn warn(readout: &Readout) {
 }
 
 async fn say<C: Cluster, K: node_remedy_runtime::cluster::Object>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     readout: &Readout,
     conditions: &[Condition],
 ) -> Result<(), ClusterError> {
     let before = conditions.iter().find(|condition| condition.kind == ACCEPTED);
-    let condition = accepted(readout, before, Moment::from_ms(parts.clock.now().0));
+    let condition = accepted(readout, before, Moment::from_ms(context.clock.now().0));
     if before == Some(&condition) {
         return Ok(());
     }
@@ -190,7 +195,7 @@ async fn say<C: Cluster, K: node_remedy_runtime::cluster::Object>(
     let patch = json!({
         "status": {"conditions": all, "observedGeneration": readout.generation},
     });
-    let uid = match parts.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await {
+    let uid = match context.cluster.merge_status::<K>(At::cluster(&readout.name), &patch).await {
         Ok(written) => written.meta().uid.clone(),
         // It is written; what it is written to still cannot be read.
         Err(ClusterError::Unreadable(_)) => None,
@@ -199,7 +204,7 @@ async fn say<C: Cluster, K: node_remedy_runtime::cluster::Object>(
     if readout.in_force != InForce::This {
         let note =
             Note { reason: condition.reason.clone(), text: condition.message, warning: true };
-        say_of(parts, readout, uid, &note).await;
+        say_of(context, readout, uid, &note).await;
     }
     Ok(())
 }

@@ -18,9 +18,9 @@ use node_remedy_act::calls::last_errors::LastErrors;
 use node_remedy_act::calls::{Calls, RecordedGate};
 use node_remedy_act::node_lock::NodeLocks;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_context::context::{Parts, Seams, Settings};
+use node_remedy_context::context::{Context, Seams, Settings};
 use node_remedy_context::device_health::{Paths, Reach};
-use node_remedy_observe::caches::Mirror;
+use node_remedy_observe::caches::Caches;
 use node_remedy_observe::kdump::Dumps;
 use node_remedy_observe::storage_leases::StorageLeases;
 use node_remedy_observe::store::Changed;
@@ -39,7 +39,7 @@ use node_remedy_sandbox as sandbox;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::leader_loop::Desk;
+use crate::leader_loop::LeaderLoop;
 use crate::pinning;
 use crate::second_opinion::ask_silent_nodes;
 
@@ -52,7 +52,7 @@ const SYNC_LOOK: Duration = Duration::from_millis(50);
 
 /// A controller that is set up and not running yet.
 pub struct Controller<C: Cluster> {
-    parts: Rc<Parts<C>>,
+    context: Rc<Context<C>>,
     readiness: Rc<Readiness>,
     settings: Settings,
     listen: Rc<dyn Listen>,
@@ -60,7 +60,7 @@ pub struct Controller<C: Cluster> {
 }
 
 impl<C: Cluster> Controller<C> {
-    /// Puts the parts together.
+    /// Puts the context together.
     pub fn new(
         seams: Seams<C>,
         settings: Settings,
@@ -92,7 +92,7 @@ impl<C: Cluster> Controller<C> {
             breaker: Breaker::default(),
             last_errors: LastErrors::default(),
         };
-        let parts = Rc::new(Parts {
+        let context = Rc::new(Context {
             storage: StorageLeases::default(),
             paths: Paths::default(),
             claims: RefCell::default(),
@@ -101,7 +101,7 @@ impl<C: Cluster> Controller<C> {
             locks: NodeLocks::new(seams.cluster.clone(), seams.clock.clone()),
             cluster: seams.cluster,
             clock: seams.clock,
-            mirror: Mirror::new(&sender),
+            caches: Caches::new(&sender),
             config: RefCell::default(),
             configured: Notify::new(),
             plugins_configured: Notify::new(),
@@ -120,44 +120,49 @@ impl<C: Cluster> Controller<C> {
             refused_records: RefCell::default(),
             notes: Cell::new(0),
         });
-        Self { parts, readiness, settings, listen: seams.listen, changes }
+        Self { context, readiness, settings, listen: seams.listen, changes }
     }
 
     /// Works until `stop` is done, then gives the lease up.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
-        let parts = self.parts.clone();
+        let context = self.context.clone();
         let mut leadership = Leadership::new(
-            parts.cluster.clone(),
-            parts.clock.clone(),
+            context.cluster.clone(),
+            context.clock.clone(),
             self.settings.namespace.clone(),
             self.settings.process.clone(),
-            parts.lease.clone(),
+            context.lease.clone(),
         );
         tokio::select! {
             biased;
             () = stop => {}
             () = self.work(&mut leadership) => {}
         }
-        parts.metrics.leader.set(0);
+        context.metrics.leader.set(0);
         leadership.release().await;
     }
 
     async fn work(&mut self, leadership: &mut Leadership<C>) {
-        let parts = self.parts.clone();
-        self.readiness.set_missing(parts.mirror.missing());
+        let context = self.context.clone();
+        self.readiness.set_missing(context.caches.missing());
         // What is seen is stamped, so the time comes first.
-        while !ask_the_time(&parts).await {
+        while !ask_the_time(&context).await {
             tokio::time::sleep(SYNC_LOOK).await;
         }
         let mut tasks = JoinSet::new();
-        parts.mirror.start(&parts.cluster, &parts.clock, &self.settings.namespace, &mut tasks);
-        tasks.spawn_local(probe(parts, self.readiness.clone()));
+        context.caches.start(
+            &context.cluster,
+            &context.clock,
+            &self.settings.namespace,
+            &mut tasks,
+        );
+        tasks.spawn_local(probe(context, self.readiness.clone()));
         self.lead_again_and_again(leadership).await;
     }
 
     async fn lead_again_and_again(&mut self, leadership: &mut Leadership<C>) {
         loop {
-            let missing = self.parts.mirror.missing();
+            let missing = self.context.caches.missing();
             self.readiness.set_missing(missing.clone());
             if missing.is_empty() {
                 break;
@@ -166,39 +171,39 @@ impl<C: Cluster> Controller<C> {
         }
         tracing::info!("the caches are filled");
         let mut listening = JoinSet::new();
-        let plugins = self.parts.clone();
+        let plugins = self.context.clone();
         listening.spawn_local(node_remedy_probe::kdump_listener::listen(
-            self.parts.clone(),
+            self.context.clone(),
             self.listen.clone(),
         ));
         listening.spawn_local(async move { match outside::keep(plugins).await {} });
-        listening.spawn_local(ask_silent_nodes(self.parts.clone()));
-        listening.spawn_local(pinning::keep(self.parts.clone()));
+        listening.spawn_local(ask_silent_nodes(self.context.clone()));
+        listening.spawn_local(pinning::keep(self.context.clone()));
         if let Some(every) = self.settings.probe_every {
-            listening.spawn_local(probe_devices(self.parts.clone(), every));
-            listening.spawn_local(stand_in(self.parts.clone()));
+            listening.spawn_local(probe_devices(self.context.clone(), every));
+            listening.spawn_local(stand_in(self.context.clone()));
         }
         loop {
-            let cluster = self.parts.cluster.clone();
+            let cluster = self.context.cluster.clone();
             let epoch = tokio::select! {
                 biased;
                 epoch = leadership.acquire(|| largest_epoch(cluster.clone())) => epoch,
-                never = stand_by(&self.parts, &mut self.changes) => match never {},
+                never = stand_by(&self.context, &mut self.changes) => match never {},
             };
             tracing::info!(epoch, process = self.settings.process, "leading");
-            self.parts.metrics.leader.set(1);
-            let desk = Desk::new(self.parts.clone(), epoch);
+            self.context.metrics.leader.set(1);
+            let desk = LeaderLoop::new(self.context.clone(), epoch);
             tokio::select! {
                 biased;
                 () = leadership.keep() => tracing::warn!(epoch, "lost the leader lease"),
                 () = desk.work(&mut self.changes) => {}
-                () = self.parts.hand_over.notified() => {
+                () = self.context.hand_over.notified() => {
                     tracing::info!(epoch, "handing leadership over");
                     leadership.release().await;
                     tokio::time::sleep(STAND_BACK).await;
                 }
             }
-            self.parts.metrics.leader.set(0);
+            self.context.metrics.leader.set(0);
         }
     }
 }
@@ -206,10 +211,10 @@ impl<C: Cluster> Controller<C> {
 /// Keeps the configuration in force while another process leads, and tells nobody: who stands by
 /// listens, too.
 async fn stand_by<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     changes: &mut mpsc::UnboundedReceiver<Changed>,
 ) -> Infallible {
-    parts.reconfigure();
+    context.reconfigure();
     loop {
         let Some(change) = changes.recv().await else { return std::future::pending().await };
         let mut configures = change.configures();
@@ -217,7 +222,7 @@ async fn stand_by<C: Cluster>(
             configures |= change.configures();
         }
         if configures {
-            parts.reconfigure();
+            context.reconfigure();
         }
     }
 }
@@ -239,11 +244,11 @@ async fn largest_epoch<C: Cluster>(cluster: C) -> Result<u64, ClusterError> {
 
 /// Asks for the server's time, for ever: whether it answers, and what time it is there. Says what it does not
 /// tell of any more.
-async fn probe<C: Cluster>(parts: Rc<Parts<C>>, readiness: Rc<Readiness>) {
+async fn probe<C: Cluster>(context: Rc<Context<C>>, readiness: Rc<Readiness>) {
     loop {
-        ask_the_time(&parts).await;
-        if parts.mirror.missing().is_empty() {
-            let lost = parts.mirror.not_followed().into_iter();
+        ask_the_time(&context).await;
+        if context.caches.missing().is_empty() {
+            let lost = context.caches.not_followed().into_iter();
             readiness
                 .set_missing(lost.map(|what| format!("its watch is broken of {what}")).collect());
         }
@@ -252,13 +257,13 @@ async fn probe<C: Cluster>(parts: Rc<Parts<C>>, readiness: Rc<Readiness>) {
 }
 
 /// Whether the server said what time it is there.
-async fn ask_the_time<C: Cluster>(parts: &Parts<C>) -> bool {
-    match parts.cluster.server_time().await {
+async fn ask_the_time<C: Cluster>(context: &Context<C>) -> bool {
+    match context.cluster.server_time().await {
         Ok(time) => {
-            let clock = &parts.clock;
+            let clock = &context.clock;
             let was_doubtful = clock.is_doubtful();
             clock.correct(time);
-            parts.mirror.hear(clock.now());
+            context.caches.hear(clock.now());
             match (was_doubtful, clock.is_doubtful()) {
                 (false, true) => tracing::warn!("the API server's clock and ours disagree"),
                 (true, false) => tracing::info!("the API server's clock and ours agree again"),

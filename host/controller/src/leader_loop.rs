@@ -12,12 +12,12 @@ use kube::ResourceExt as _;
 use node_remedy_act::budget::{Taken, slot_of};
 use node_remedy_act::{budget, retention};
 use node_remedy_api::nodefence::{NodeFence, Phase};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Crossing, Hold, NodeView, Refusal, Span, Time};
 use node_remedy_incident::finalizer;
 use node_remedy_incident::open::{Opened, open};
-use node_remedy_incident::reconcile::{Incident, Mail, Over, is_of_newer_leader};
+use node_remedy_incident::reconcile::{Incident, Over, WakeUp, is_of_newer_leader};
 use node_remedy_incident::standstill::Standstill;
 use node_remedy_observe::caches::{Kept, lease_key};
 use node_remedy_observe::config::NodeThreshold;
@@ -46,11 +46,11 @@ const SLEEP_MAX: Duration = Duration::from_mins(1);
 const STAMP_EVERY: Span = Span::seconds(10);
 
 /// One term of leadership.
-pub struct Desk<C: Cluster> {
-    parts: Rc<Parts<C>>,
+pub struct LeaderLoop<C: Cluster> {
+    context: Rc<Context<C>>,
     epoch: u64,
     /// Open incidents by node, with the names of their NodeFences.
-    incidents: BTreeMap<String, (String, mpsc::UnboundedSender<Mail>)>,
+    incidents: BTreeMap<String, (String, mpsc::UnboundedSender<WakeUp>)>,
     tasks: JoinSet<(String, Over)>,
     /// Nodes to look over now.
     dirty: BTreeSet<String>,
@@ -68,11 +68,11 @@ pub struct Desk<C: Cluster> {
     sweep: JoinSet<()>,
 }
 
-impl<C: Cluster> Desk<C> {
+impl<C: Cluster> LeaderLoop<C> {
     /// An empty desk for this epoch.
-    pub fn new(parts: Rc<Parts<C>>, epoch: u64) -> Self {
+    pub fn new(context: Rc<Context<C>>, epoch: u64) -> Self {
         Self {
-            parts,
+            context,
             epoch,
             incidents: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -96,13 +96,13 @@ impl<C: Cluster> Desk<C> {
         let mut standstill = Standstill::default();
         while let Err(error) = self.begin().await {
             tracing::warn!(%error, "failed to begin the term; trying again");
-            let lasts = standstill.fails(self.parts.clock.now());
+            let lasts = standstill.fails(self.context.clock.now());
             self.tell_standstill(lasts, &error).await;
             tokio::time::sleep(START_AGAIN).await;
         }
         loop {
             self.look_over().await;
-            self.refusals.write(&self.parts);
+            self.refusals.write(&self.context);
             self.count();
             let wait = self.until_next_look();
             tokio::select! {
@@ -116,7 +116,7 @@ impl<C: Cluster> Desk<C> {
                         self.note(&change);
                     }
                 }
-                () = self.refusals.written(&self.parts) => {}
+                () = self.refusals.written(&self.context) => {}
                 Some(_) = self.sweep.join_next(), if !self.sweep.is_empty() => {}
                 () = tokio::time::sleep(wait) => {}
             }
@@ -127,11 +127,11 @@ impl<C: Cluster> Desk<C> {
     async fn take_over(&mut self) -> Result<(), ClusterError> {
         self.reconfigure().await;
         // What goes on from its record asks the gate at once, which counts who is not well.
-        self.look_for_unwell(&self.parts.mirror.nodes.all().keys().cloned().collect());
+        self.look_for_unwell(&self.context.caches.nodes.all().keys().cloned().collect());
         let mut nodefences: Vec<NodeFence> = Vec::new();
         // One that cannot be read is told of with the configuration, and its node is left alone.
         let keep = |read: Read<NodeFence>| nodefences.extend(read);
-        self.parts.cluster.list_each(&Scope::all(), keep).await?;
+        self.context.cluster.list_each(&Scope::all(), keep).await?;
         for nodefence in nodefences.into_iter().filter(node_remedy_observe::nodefences::is_open) {
             let (name, node) = (nodefence.name_any(), nodefence.spec.node.name.clone());
             let taken = if nodefence.status.is_none() {
@@ -143,7 +143,7 @@ impl<C: Cluster> Desk<C> {
             if let Err(error) = taken {
                 tracing::warn!(nodefence = name, %error, "failed to take an incident up; trying again");
                 self.looks
-                    .insert(node, Time(self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS)));
+                    .insert(node, Time(self.context.clock.now().0.saturating_add(LOOK_AGAIN_MS)));
             }
         }
         Ok(())
@@ -151,11 +151,11 @@ impl<C: Cluster> Desk<C> {
 
     /// Stamps the epoch, and means to look at every node. Nothing is opened before.
     async fn begin(&mut self) -> Result<(), ClusterError> {
-        if let Taken::NewerEpoch(epoch) = budget::stamp(&self.parts.cluster, self.epoch).await? {
+        if let Taken::NewerEpoch(epoch) = budget::stamp(&self.context.cluster, self.epoch).await? {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
         self.tidy().await;
-        self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+        self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
         Ok(())
     }
 
@@ -164,9 +164,9 @@ impl<C: Cluster> Desk<C> {
         let Some(lasts) = lasts else { return };
         let what = "the RemedyBudget cannot be written, so that nothing new is cut";
         for (name, _) in self.incidents.values() {
-            let Some(kept) = self.parts.mirror.nodefences.find(name) else { continue };
+            let Some(kept) = self.context.caches.nodefences.find(name) else { continue };
             let note = sentences::stands_still(name, what, lasts, &error.to_string());
-            self.parts.tell(&kept.0.spec.node, &note).await;
+            self.context.tell(&kept.0.spec.node, &note).await;
         }
         let seconds = lasts.0 / 1_000;
         tracing::error!(%error, "{what}, for {seconds} s: look at webhooks that fail closed, and at the rights");
@@ -181,9 +181,9 @@ impl<C: Cluster> Desk<C> {
             ..DeleteHow::default()
         };
         let name = nodefence.name_any();
-        self.parts.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
-        finalizer::let_go(&self.parts.cluster, nodefence).await?;
-        budget::give_back(&self.parts.cluster, self.epoch, &slot_of(nodefence)).await?;
+        self.context.cluster.delete::<NodeFence>(At::cluster(&name), &how).await?;
+        finalizer::let_go(&self.context.cluster, nodefence).await?;
+        budget::give_back(&self.context.cluster, self.epoch, &slot_of(nodefence)).await?;
         Ok(())
     }
 
@@ -195,7 +195,7 @@ impl<C: Cluster> Desk<C> {
             return Ok(());
         }
         let (sender, mail) = mpsc::unbounded_channel();
-        match Incident::take_up(self.parts.clone(), self.epoch, nodefence.clone(), mail) {
+        match Incident::take_up(self.context.clone(), self.epoch, nodefence.clone(), mail) {
             Ok(incident) => {
                 self.incidents.insert(node.clone(), (nodefence.name_any(), sender));
                 self.tasks.spawn_local(async move { (node, incident.run().await) });
@@ -208,27 +208,27 @@ impl<C: Cluster> Desk<C> {
     async fn park(&self, mut nodefence: NodeFence, why: &str) -> Result<(), ClusterError> {
         if nodefence.metadata.deletion_timestamp.is_some() {
             // Nobody can go on with it, and a person has seen to it.
-            return finalizer::let_go(&self.parts.cluster, &nodefence).await;
+            return finalizer::let_go(&self.context.cluster, &nodefence).await;
         }
         let Some(broken) = nodefence.status.take() else { return Ok(()) };
         let parked = node_remedy_record::status::write::park(
             &broken,
             &nodefence.name_any(),
             &why,
-            self.parts.clock.now(),
+            self.context.clock.now(),
         );
         if parked == broken {
             return Ok(());
         }
         tracing::error!(nodefence = nodefence.name_any(), why, "failed to read the record; parked");
         // First: who dies in between leaves a record that says more than the budget, and is parked again.
-        budget::give_back(&self.parts.cluster, self.epoch, &slot_of(&nodefence)).await?;
+        budget::give_back(&self.context.cluster, self.epoch, &slot_of(&nodefence)).await?;
         let sentence = parked.parked.as_ref().map(|parked| parked.sentence.clone());
         nodefence.status = Some(parked);
-        self.parts.cluster.replace_status(&nodefence).await?;
+        self.context.cluster.replace_status(&nodefence).await?;
         let note =
             Note { reason: "Parked".to_owned(), text: sentence.unwrap_or_default(), warning: true };
-        self.parts.tell(&nodefence.spec.node, &note).await;
+        self.context.tell(&nodefence.spec.node, &note).await;
         Ok(())
     }
 
@@ -236,9 +236,9 @@ impl<C: Cluster> Desk<C> {
         if let Some((node, over)) = over {
             tracing::info!(node, ?over, "incident over");
             let ended = self.incidents.remove(&node);
-            self.parts.unproven.forget(&node);
+            self.context.unproven.forget(&node);
             if let (Over::Final | Over::Gone, Some((name, _))) = (&over, ended) {
-                self.parts.refused_records.borrow_mut().remove(&name);
+                self.context.refused_records.borrow_mut().remove(&name);
             }
             self.dirty.insert(node);
             match over {
@@ -251,29 +251,29 @@ impl<C: Cluster> Desk<C> {
 
     /// Drops slots that nobody holds.
     async fn stamp(&self) {
-        if let Err(error) = budget::stamp(&self.parts.cluster, self.epoch).await {
+        if let Err(error) = budget::stamp(&self.context.cluster, self.epoch).await {
             tracing::warn!(%error, "failed to look who holds the slots");
         }
     }
 
     async fn tidy(&self) {
-        let parts = &self.parts;
-        retention::tidy(&parts.cluster, &parts.mirror, parts.clock.now()).await;
+        let context = &self.context;
+        retention::tidy(&context.cluster, &context.caches, context.clock.now()).await;
     }
 
     fn note(&mut self, change: &Changed) {
         let node = match change.kind {
             "Node" => Some(change.key.clone()),
-            "Event" => self.parts.mirror.events.node_of(&change.key),
+            "Event" => self.context.caches.events.node_of(&change.key),
             "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
             "Pod" | "VolumeAttachment" => change.node.clone(),
             "NodeFence" => {
-                let found = self.parts.mirror.nodefences.find(&change.key);
+                let found = self.context.caches.nodefences.find(&change.key);
                 if found.is_none() {
                     // It is gone, or cannot be read.
-                    self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                    self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
                 }
-                if !self.parts.mirror.nodefences.unread().is_empty() {
+                if !self.context.caches.nodefences.unread().is_empty() {
                     self.dirty.insert(CONFIGURATION.to_owned());
                 }
                 // Of one that is gone its task has to hear, also where its Node is gone.
@@ -281,14 +281,14 @@ impl<C: Cluster> Desk<C> {
                 found.map(|kept| kept.0.spec.node.name).or_else(|| Some(open()?.0.clone()))
             }
             "RemedyPause" => {
-                self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
-                if !self.parts.mirror.pauses.unread().is_empty() {
+                self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
+                if !self.context.caches.pauses.unread().is_empty() {
                     self.dirty.insert(CONFIGURATION.to_owned());
                 }
                 None
             }
             _ => {
-                self.dirty.extend(self.parts.mirror.nodes.all().keys().cloned());
+                self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
                 self.dirty.insert(CONFIGURATION.to_owned());
                 None
             }
@@ -297,7 +297,7 @@ impl<C: Cluster> Desk<C> {
     }
 
     async fn look_over(&mut self) {
-        let now = self.parts.clock.now();
+        let now = self.context.clock.now();
         let due: Vec<String> =
             self.looks.iter().filter(|(_, at)| **at <= now).map(|(node, _)| node.clone()).collect();
         self.dirty.extend(due);
@@ -305,16 +305,16 @@ impl<C: Cluster> Desk<C> {
             self.reconfigure().await;
         }
         // Not by the incident itself: here nobody is between taking a slot and creating its NodeFence.
-        if now >= self.stamped_at.after(STAMP_EVERY) && self.parts.slots_refused.take() {
+        if now >= self.stamped_at.after(STAMP_EVERY) && self.context.slots_refused.take() {
             self.stamped_at = now;
             self.stamp().await;
         }
         if now >= self.swept_at.after(sweep::EVERY) {
             self.swept_at = now;
             if self.sweep.is_empty() {
-                let parts = self.parts.clone();
+                let context = self.context.clone();
                 let busy: BTreeSet<String> = self.incidents.keys().cloned().collect();
-                self.sweep.spawn_local(async move { sweep::sweep(&parts, &busy).await });
+                self.sweep.spawn_local(async move { sweep::sweep(&context, &busy).await });
             }
         }
         let dirty = std::mem::take(&mut self.dirty);
@@ -323,7 +323,7 @@ impl<C: Cluster> Desk<C> {
             self.looks.remove(&node);
             if let Some((nodefence, mail)) = self.incidents.get(&node) {
                 // A closed mailbox is an incident that just ended; it is joined next.
-                let _ = mail.send(Mail::Wake);
+                let _ = mail.send(WakeUp::Wake);
                 let nodefence = nodefence.clone();
                 self.tell_of_successor(&node, &nodefence);
             } else if let Some(at) = self.consider(&node).await {
@@ -334,26 +334,26 @@ impl<C: Cluster> Desk<C> {
 
     /// Notes which of these nodes are not well by signs that a policy names.
     fn look_for_unwell(&self, nodes: &BTreeSet<String>) {
-        let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
-        unhealthy::look_over(nodes.iter(), &self.parts.config.borrow(), mirror, clock);
+        let (caches, clock) = (&self.context.caches, &self.context.clock);
+        unhealthy::look_over(nodes.iter(), &self.context.config.borrow(), caches, clock);
     }
 
     /// Looks one node over; says when to look again by itself.
     async fn consider(&mut self, name: &str) -> Option<Time> {
-        let now = self.parts.clock.now();
+        let now = self.context.clock.now();
         // Also of a node that is gone.
         if self.left_open(name).await {
             return Some(Time(now.0.saturating_add(LOOK_AGAIN_MS)));
         }
-        let Some(seen) = &self.parts.mirror.nodes.find(name) else {
+        let Some(seen) = &self.context.caches.nodes.find(name) else {
             self.not_before.remove(name);
-            match unread::node(&self.parts.mirror, name) {
+            match unread::node(&self.context.caches, name) {
                 Some(why) => self.refuse(name, &Reason::NotReady(why)),
-                None => self.refusals.forget(&self.parts, name),
+                None => self.refusals.forget(&self.context, name),
             }
             return None;
         };
-        let policy = self.parts.config.borrow().policy_for(seen);
+        let policy = self.context.config.borrow().policy_for(seen);
         let policy = match policy {
             Ok(Some(policy)) => policy,
             // Of a node that is well there is nothing to be done, whoever selects it.
@@ -362,13 +362,13 @@ impl<C: Cluster> Desk<C> {
                 return None;
             }
             Ok(None) | Err(_) => {
-                self.refusals.forget(&self.parts, name);
+                self.refusals.forget(&self.context, name);
                 return None;
             }
         };
-        if let Some(why) = unread::about(&self.parts.mirror, seen) {
+        if let Some(why) = unread::about(&self.context.caches, seen) {
             if seen.is_ready() {
-                self.refusals.forget(&self.parts, name);
+                self.refusals.forget(&self.context, name);
             } else {
                 self.refuse(name, &Reason::NotReady(why));
             }
@@ -377,15 +377,15 @@ impl<C: Cluster> Desk<C> {
         if let Some(at) = self.waits_until(name, now) {
             return Some(at);
         }
-        let lease = self.parts.mirror.leases.find(&lease_key(name));
-        let (mirror, clock) = (&self.parts.mirror, &self.parts.clock);
-        let events = mirror.events.of(name);
-        let node = view::node_view(seen, lease.as_ref(), events.as_deref(), mirror, clock);
+        let lease = self.context.caches.leases.find(&lease_key(name));
+        let (caches, clock) = (&self.context.caches, &self.context.clock);
+        let events = caches.events.of(name);
+        let node = view::node_view(seen, lease.as_ref(), events.as_deref(), caches, clock);
         let mut next: Option<Time> = None;
         let mut refused: Option<Reason> = None;
         // Why a threshold is not crossed; told only if no crossed threshold was refused.
         let mut held: Option<Reason> = None;
-        let made_way = node_remedy_observe::nodefences::last_superseded(mirror, seen).is_some();
+        let made_way = node_remedy_observe::nodefences::last_superseded(caches, seen).is_some();
         let mut thresholds = superseding::fences_first(&policy).peekable();
         while let Some((number, threshold)) = thresholds.next() {
             match node_remedy_decide::crossed(&node, &threshold.threshold, now) {
@@ -397,7 +397,7 @@ impl<C: Cluster> Desk<C> {
                 sign @ Crossing::Crossed { .. } => {
                     let of = (&policy, threshold);
                     let verdict = node_remedy_incident::fence_due::gate_of(
-                        &self.parts,
+                        &self.context,
                         seen,
                         &node,
                         of,
@@ -406,9 +406,9 @@ impl<C: Cluster> Desk<C> {
                     );
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
                     let (reason, at) = if verdict.refusals.is_empty() {
-                        match open(&self.parts, self.epoch, &policy, number, seen).await {
+                        match open(&self.context, self.epoch, &policy, number, seen).await {
                             Ok(Opened::Yes(nodefence)) => {
-                                self.refusals.forget(&self.parts, name);
+                                self.refusals.forget(&self.context, name);
                                 return self.take_up(*nodefence).await.err().map(|_| again);
                             }
                             Ok(Opened::Held(reason, at)) => (reason, at),
@@ -437,7 +437,7 @@ impl<C: Cluster> Desk<C> {
             self.refuse(name, &reason);
             return next;
         }
-        self.refusals.forget(&self.parts, name);
+        self.refusals.forget(&self.context, name);
         next
     }
 
@@ -457,7 +457,7 @@ impl<C: Cluster> Desk<C> {
     /// Whether a NodeFence of this node is open that no task works on; then one soon does.
     async fn left_open(&mut self, node: &str) -> bool {
         let found = {
-            let nodefences = self.parts.mirror.nodefences.all();
+            let nodefences = self.context.caches.nodefences.all();
             let mut open = nodefences
                 .values()
                 .map(|kept| &kept.0)
@@ -465,7 +465,7 @@ impl<C: Cluster> Desk<C> {
             open.find(|one| one.spec.node.name == node).cloned()
         };
         let Some(stale) = found else { return false };
-        match self.parts.cluster.get::<NodeFence>(At::cluster(&stale.name_any())).await {
+        match self.context.cluster.get::<NodeFence>(At::cluster(&stale.name_any())).await {
             Ok(Some(nodefence)) if nodefence.status.is_none() => {
                 if let Err(error) = self.drop_unbegun(&nodefence).await {
                     tracing::warn!(node, %error, "failed to drop a NodeFence without record");
@@ -485,18 +485,18 @@ impl<C: Cluster> Desk<C> {
 
     /// A Node that took the name of one whose incident waits has none of its own: that is told once it is not ready.
     fn tell_of_successor(&mut self, node: &str, nodefence: &str) {
-        let mirror = &self.parts.mirror;
-        let Some(Kept(earlier)) = mirror.nodefences.find(nodefence) else { return };
+        let caches = &self.context.caches;
+        let Some(Kept(earlier)) = caches.nodefences.find(nodefence) else { return };
         let Some(record) = &earlier.status else { return };
         let waits = matches!(record.phase, Phase::Parked | Phase::AwaitingDevice);
-        let Some(seen) = mirror.nodes.find(node) else {
-            return self.refusals.forget(&self.parts, node);
+        let Some(seen) = caches.nodes.find(node) else {
+            return self.refusals.forget(&self.context, node);
         };
         if seen.uid == earlier.spec.node.uid {
             return;
         }
         if seen.is_ready() || !waits {
-            return self.refusals.forget(&self.parts, node);
+            return self.refusals.forget(&self.context, node);
         }
         let why = format!(
             "{nodefence}, of an earlier Node of this name, is still open, so this one has no incident; if that machine was \
@@ -507,29 +507,29 @@ impl<C: Cluster> Desk<C> {
     }
 
     fn refuse(&mut self, node: &str, reason: &Reason) {
-        self.parts.audit.refused(node, reason, self.parts.clock.now());
-        self.refusals.note(&self.parts, node, reason);
+        self.context.audit.refused(node, reason, self.context.clock.now());
+        self.refusals.note(&self.context, node, reason);
     }
 
     async fn reconfigure(&self) {
-        let mut readouts = self.parts.reconfigure();
-        readouts.extend(unread::readouts(&self.parts.mirror));
-        self.told.tell(&self.parts, &readouts).await;
+        let mut readouts = self.context.reconfigure();
+        readouts.extend(unread::readouts(&self.context.caches));
+        self.told.tell(&self.context, &readouts).await;
     }
 
     fn until_next_look(&self) -> Duration {
-        let now = self.parts.clock.now().0;
+        let now = self.context.clock.now().0;
         let writes = self.refusals.next_write();
         let next = self.looks.values().copied().chain(writes).min();
         next.map_or(SLEEP_MAX, |at| Duration::from_millis(at.0.saturating_sub(now))).min(SLEEP_MAX)
     }
 
     fn count(&self) {
-        let metrics = &self.parts.metrics;
+        let metrics = &self.context.metrics;
         metrics.open.set(i64::try_from(self.incidents.len()).unwrap_or(i64::MAX));
-        let nodes = self.parts.mirror.nodes.all().len();
+        let nodes = self.context.caches.nodes.all().len();
         metrics.nodes.set(i64::try_from(nodes).unwrap_or(i64::MAX));
-        let nodefences = self.parts.mirror.nodefences.all();
+        let nodefences = self.context.caches.nodefences.all();
         let open = || {
             nodefences
                 .values()

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_observe::pins;
 use node_remedy_observe::pins::CONFIG_MAP;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 /// Keeps them for as long as this process lives, whether devices are probed or not.
-pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) {
+pub async fn keep<C: Cluster>(context: Rc<Context<C>>) {
     let mut was_there = true;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let mirror = &parts.mirror;
-        if parts.leads() && mirror.nodes.is_followed() && mirror.config_maps.is_followed() {
-            let is_there = look(&parts).await;
+        let caches = &context.caches;
+        if context.leads() && caches.nodes.is_followed() && caches.config_maps.is_followed() {
+            let is_there = look(&context).await;
             if was_there && !is_there {
                 tracing::info!(
                     "ConfigMap {CONFIG_MAP} is not there: a node that changes the machine it says it is goes \
@@ -37,31 +37,31 @@ pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) {
 }
 
 /// Adds Nodes that are new, and drops those that are gone. Whether the ConfigMap is there.
-async fn look<C: Cluster>(parts: &Parts<C>) -> bool {
-    let mirror = &parts.mirror;
-    let kept = mirror.config_maps.all().values().find_map(|kept| {
+async fn look<C: Cluster>(context: &Context<C>) -> bool {
+    let caches = &context.caches;
+    let kept = caches.config_maps.all().values().find_map(|kept| {
         let metadata = &kept.0.metadata;
         (metadata.name.as_deref() == Some(CONFIG_MAP)).then(|| kept.0.clone())
     });
     let Some(kept) = kept else { return false };
     let (added, gone) = {
         let none = BTreeMap::new();
-        let nodes = mirror.nodes.all();
+        let nodes = caches.nodes.all();
         pins::missing(kept.data.as_ref().unwrap_or(&none), nodes.values())
     };
     // A Node that cannot be read now is there all the same, and keeps its pin.
-    let gone = if mirror.nodes.unread().is_empty() { gone } else { Vec::new() };
+    let gone = if caches.nodes.unread().is_empty() { gone } else { Vec::new() };
     if added.is_empty() && gone.is_empty() {
         return true;
     }
-    if let Err(error) = write(parts, &kept, &added, &gone).await {
+    if let Err(error) = write(context, &kept, &added, &gone).await {
         tracing::warn!(%error, "failed to keep which machines nodes are; again soon");
     }
     true
 }
 
 async fn write<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     kept: &ConfigMap,
     added: &BTreeMap<String, String>,
     gone: &[String],
@@ -79,5 +79,5 @@ async fn write<C: Cluster>(
     let patch = serde_json::from_value::<json_patch::Patch>(Value::Array(edits))
         .map_err(|error| ClusterError::Invalid(error.to_string()))?;
     let namespace = kept.metadata.namespace.as_deref().unwrap_or_default();
-    parts.cluster.patch::<ConfigMap>(At::within(namespace, CONFIG_MAP), &patch).await.map(|_| ())
+    context.cluster.patch::<ConfigMap>(At::within(namespace, CONFIG_MAP), &patch).await.map(|_| ())
 }

@@ -11,7 +11,7 @@ use node_remedy_api::limits::{REFUSAL_CHARACTERS_MAX, REFUSALS_MAX};
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::remedybudget::{NAME, Refused, RemedyBudget};
 use node_remedy_api::time::Moment;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide::Time;
 use node_remedy_runtime::cluster::{At, Cluster};
 use node_remedy_runtime::events::Note;
@@ -46,11 +46,11 @@ pub struct Refusals {
 
 impl Refusals {
     /// Notes that `node` is not acted on.
-    pub fn note<C: Cluster>(&mut self, parts: &Parts<C>, node: &str, reason: &Reason) {
+    pub fn note<C: Cluster>(&mut self, context: &Context<C>, node: &str, reason: &Reason) {
         let (guard, sentence) = (reason.guard(), reason.to_string());
-        parts.metrics.refusals.get_or_create(&ReasonLabel { reason: guard.to_owned() }).inc();
+        context.metrics.refusals.get_or_create(&ReasonLabel { reason: guard.to_owned() }).inc();
         let before = self.lines.get(node);
-        let line = line(node, reason, before, parts.clock.now());
+        let line = line(node, reason, before, context.clock.now());
         let is_new = before.is_none_or(|before| before.guard != guard);
         self.stale |= before != Some(&line);
         self.lines.insert(node.to_owned(), line);
@@ -71,8 +71,8 @@ impl Refusals {
     }
 
     /// Nothing is refused about `node` any more.
-    pub fn forget<C: Cluster>(&mut self, parts: &Parts<C>, node: &str) {
-        parts.audit.well(node);
+    pub fn forget<C: Cluster>(&mut self, context: &Context<C>, node: &str) {
+        context.audit.well(node);
         if self.lines.remove(node).is_some() {
             self.stale = true;
             self.news = true;
@@ -86,16 +86,17 @@ impl Refusals {
     }
 
     /// Begins to write what was not written yet, unless a write is under way.
-    pub fn write<C: Cluster>(&mut self, parts: &Rc<Parts<C>>) {
-        let now = parts.clock.now().0;
+    pub fn write<C: Cluster>(&mut self, context: &Rc<Context<C>>) {
+        let now = context.clock.now().0;
         let is_due = self.next_write().is_some_and(|at| at.0 <= now);
         if is_due {
             (self.stale, self.news, self.written_at) = (false, false, now);
             let lines: Vec<&Refused> = self.lines.values().take(REFUSALS_MAX).collect();
             let patch = json!({"status": {"refusals": lines}});
-            let parts = parts.clone();
+            let context = context.clone();
             self.writing.spawn_local(async move {
-                let written = parts.cluster.merge_status::<RemedyBudget>(At::cluster(NAME), &patch);
+                let written =
+                    context.cluster.merge_status::<RemedyBudget>(At::cluster(NAME), &patch);
                 let written = written.await;
                 if let Err(error) = &written {
                     tracing::warn!(%error, "failed to write refusals; with the next one");
@@ -104,20 +105,20 @@ impl Refusals {
             });
         }
         if !self.untold.is_empty() && self.telling.is_empty() {
-            let (untold, parts) = (std::mem::take(&mut self.untold), parts.clone());
+            let (untold, context) = (std::mem::take(&mut self.untold), context.clone());
             self.telling.spawn_local(async move {
                 for (node, note) in untold {
-                    let uid = parts.mirror.nodes.find(&node).map(|seen| seen.uid);
+                    let uid = context.caches.nodes.find(&node).map(|seen| seen.uid);
                     let uid = uid.unwrap_or_default();
                     let about = FencedNode { name: node, uid, ..FencedNode::default() };
-                    parts.tell(&about, &note).await;
+                    context.tell(&about, &note).await;
                 }
             });
         }
     }
 
     /// Waits for what is being written, and begins with what came meanwhile.
-    pub async fn written<C: Cluster>(&mut self, parts: &Rc<Parts<C>>) {
+    pub async fn written<C: Cluster>(&mut self, context: &Rc<Context<C>>) {
         tokio::select! {
             Some(written) = self.writing.join_next(), if !self.writing.is_empty() => {
                 self.stale |= !written.unwrap_or_default();
@@ -125,7 +126,7 @@ impl Refusals {
             Some(_) = self.telling.join_next(), if !self.telling.is_empty() => {}
             else => std::future::pending().await,
         }
-        self.write(parts);
+        self.write(context);
     }
 }
 

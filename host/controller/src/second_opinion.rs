@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_observe::caches::lease_key;
 use node_remedy_observe::pruned::{LeaseSeen, NodeSeen};
 use node_remedy_runtime::cluster::Cluster;
@@ -28,30 +28,30 @@ const CONNECT_MAX: Duration = Duration::from_secs(1);
 const ASKED_MAX: usize = 64;
 
 /// Asks for as long as this process lives.
-pub async fn ask_silent_nodes<C: Cluster>(parts: Rc<Parts<C>>) {
+pub async fn ask_silent_nodes<C: Cluster>(context: Rc<Context<C>>) {
     loop {
         sleep(ASK_EVERY).await;
-        let silent = silent(&parts);
-        parts
-            .mirror
+        let silent = silent(&context);
+        context
+            .caches
             .answers
             .keep(&silent.iter().map(|(node, _)| node.as_str()).collect::<BTreeSet<_>>());
-        let net = &parts.calls.seams.net;
+        let net = &context.calls.seams.net;
         let ask = |(node, at)| async move { (node, answers(net.as_ref(), at).await) };
         let asked = silent.into_iter().map(ask);
         let mut heard = stream::iter(asked).buffer_unordered(ASKED_MAX);
         while let Some((node, answers)) = heard.next().await {
-            parts.mirror.answers.note(&node, answers, parts.clock.now());
+            context.caches.answers.note(&node, answers, context.clock.now());
         }
     }
 }
 
 /// Nodes whose renewal is overdue, and where their kubelets listen.
-fn silent<C>(parts: &Parts<C>) -> Vec<(String, SocketAddr)> {
-    let now = parts.clock.now();
-    let nodes = parts.mirror.nodes.all();
+fn silent<C>(context: &Context<C>) -> Vec<(String, SocketAddr)> {
+    let now = context.clock.now();
+    let nodes = context.caches.nodes.all();
     let silent_since = |name: &str| {
-        let lease: LeaseSeen = parts.mirror.leases.find(&lease_key(name))?;
+        let lease: LeaseSeen = context.caches.leases.find(&lease_key(name))?;
         (!lease.is_renewed(now)).then_some(lease.observed)
     };
     let mut silent: Vec<_> = nodes

@@ -13,7 +13,7 @@ use node_remedy_act::job::is_of;
 use node_remedy_act::node::{AUTOSCALERS, NodeChange, change_node};
 use node_remedy_api::annotations::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use node_remedy_api::nodefence::{JobOutcome, JobRun, NodeFence};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{Span, Time};
 use node_remedy_incident::finalizer;
@@ -35,8 +35,8 @@ pub const EVERY: Span = Span::seconds(10);
 
 /// Takes off what nobody needs any more. `busy` are nodes of which an incident goes on that no watch may have told
 /// of yet.
-pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
-    let nodefences = &parts.mirror.nodefences;
+pub async fn sweep<C: Cluster>(context: &Context<C>, busy: &BTreeSet<String>) {
+    let nodefences = &context.caches.nodefences;
     if !nodefences.is_followed() {
         return;
     }
@@ -46,11 +46,11 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
         over.filter(|one| finalizer::is_kept(one)).cloned().collect()
     };
     for nodefence in &kept {
-        if let Err(error) = finalizer::let_go(&parts.cluster, nodefence).await {
+        if let Err(error) = finalizer::let_go(&context.cluster, nodefence).await {
             tracing::info!(%error, "failed to let a NodeFence go that is over; again soon");
         }
     }
-    stop_jobs(parts).await;
+    stop_jobs(context).await;
     let suspects: Vec<NodeSeen> = {
         let all = nodefences.all();
         let open: BTreeSet<&str> = all
@@ -58,38 +58,38 @@ pub async fn sweep<C: Cluster>(parts: &Parts<C>, busy: &BTreeSet<String>) {
             .filter(|kept| is_open(&kept.0))
             .map(|kept| kept.0.spec.node.name.as_str())
             .collect();
-        let nodes = parts.mirror.nodes.all();
+        let nodes = context.caches.nodes.all();
         let idle = nodes
             .values()
             .filter(|node| !busy.contains(&node.name) && !open.contains(node.name.as_str()));
-        idle.filter(|node| !marks(parts, node).is_empty()).cloned().collect()
+        idle.filter(|node| !marks(context, node).is_empty()).cloned().collect()
     };
     if suspects.is_empty() || is_sown(Bug::MarksStay) {
         return;
     }
-    if let Err(error) = take_off(parts, &suspects).await {
+    if let Err(error) = take_off(context, &suspects).await {
         tracing::info!(%error, "failed to take off what nobody needs any more; again soon");
     }
 }
 
 /// Stops Jobs that outlived their incident: the delete was lost, or the create was carried out late. Garbage collection
 /// deletes those whose NodeFence is gone.
-async fn stop_jobs<C: Cluster>(parts: &Parts<C>) {
-    let now = parts.clock.now();
+async fn stop_jobs<C: Cluster>(context: &Context<C>) {
+    let now = context.clock.now();
     let left: Vec<(NodeFence, String)> = {
-        let all = parts.mirror.nodefences.all();
+        let all = context.caches.nodefences.all();
         let over = all.values().map(|kept| &kept.0).filter(|one| !is_open(one));
         over.flat_map(|one| jobs_left(one, now).map(|job| (one.clone(), job))).collect()
     };
     for (nodefence, name) in left {
-        match stop_job(parts, &nodefence, &name).await {
+        match stop_job(context, &nodefence, &name).await {
             Ok(false) => {}
             Ok(true) => {
                 tracing::warn!(job = name, "stopped a Job whose incident is over");
                 let of = nodefence.name_any();
                 let text = format!("stopped Job {name}: its incident {of} is over");
                 let note = Note { reason: "JobStopped".to_owned(), text, warning: true };
-                parts.tell(&nodefence.spec.node, &note).await;
+                context.tell(&nodefence.spec.node, &note).await;
             }
             // It keeps no other one running.
             Err(error) => {
@@ -101,19 +101,19 @@ async fn stop_jobs<C: Cluster>(parts: &Parts<C>) {
 
 /// Stops one that still runs; says whether it did.
 async fn stop_job<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     nodefence: &NodeFence,
     name: &str,
 ) -> Result<bool, ClusterError> {
-    let at = At::within(&parts.calls.namespace, name);
-    let Some(job) = parts.cluster.get::<Job>(at).await? else { return Ok(false) };
+    let at = At::within(&context.calls.namespace, name);
+    let Some(job) = context.cluster.get::<Job>(at).await? else { return Ok(false) };
     let goes_on = job.metadata.deletion_timestamp.is_none() && !is_over(&job);
-    let leads = parts.lease.remaining_ms() > 0;
+    let leads = context.lease.remaining_ms() > 0;
     if !goes_on || !leads || !is_of(&job, nodefence) || is_sown(Bug::JobOutlives) {
         return Ok(false);
     }
     let how = DeleteHow { uid: job.uid(), with_dependents: true, ..DeleteHow::default() };
-    parts.cluster.delete::<Job>(at, &how).await.map(|_| true)
+    context.cluster.delete::<Job>(at, &how).await.map(|_| true)
 }
 
 /// Jobs of an incident that is over of which nobody saw how they ended.
@@ -128,10 +128,13 @@ fn jobs_left(nodefence: &NodeFence, now: Time) -> impl Iterator<Item = String> {
 
 /// A mark is put after its NodeFence was written: what is listed after the Nodes were read knows of every mark
 /// that was seen.
-async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result<(), ClusterError> {
+async fn take_off<C: Cluster>(
+    context: &Context<C>,
+    suspects: &[NodeSeen],
+) -> Result<(), ClusterError> {
     let mut marked = Vec::new();
     for node in suspects {
-        let found = parts.cluster.get::<Node>(At::cluster(&node.name)).await?;
+        let found = context.cluster.get::<Node>(At::cluster(&node.name)).await?;
         marked.extend(found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid));
     }
     let mut open: BTreeSet<String> = BTreeSet::new();
@@ -145,17 +148,17 @@ async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result
             None => may_be_anybodys = true,
         },
     };
-    parts.cluster.list_each(&Scope::all(), keep).await?;
+    context.cluster.list_each(&Scope::all(), keep).await?;
     if may_be_anybodys {
         return Ok(());
     }
     for node in marked.iter().filter(|node| !open.contains(&node.name)) {
-        let marks = marks(parts, node);
+        let marks = marks(context, node);
         for (change, _) in &marks {
-            if parts.lease.remaining_ms() == 0 {
+            if context.lease.remaining_ms() == 0 {
                 return Ok(());
             }
-            change_node(&parts.cluster, &node.name, &node.uid, change).await?;
+            change_node(&context.cluster, &node.name, &node.uid, change).await?;
         }
         let what: Vec<&str> = marks.iter().filter_map(|(_, what)| *what).collect();
         if what.is_empty() {
@@ -169,23 +172,26 @@ async fn take_off<C: Cluster>(parts: &Parts<C>, suspects: &[NodeSeen]) -> Result
         );
         let text = format!("took off {what}: left by an incident whose NodeFence is gone");
         let note = Note { reason: "MarksSwept".to_owned(), text, warning: true };
-        parts.tell(&node.fenced(), &note).await;
+        context.tell(&node.fenced(), &note).await;
     }
     Ok(())
 }
 
 /// What stands on a node, and what people are told of it. Without an incident nobody proves that its machine is off,
 /// so out-of-service goes at once; what keeps pods away, once the node is well.
-fn marks<C: Cluster>(parts: &Parts<C>, node: &NodeSeen) -> Vec<(NodeChange, Option<&'static str>)> {
+fn marks<C: Cluster>(
+    context: &Context<C>,
+    node: &NodeSeen,
+) -> Vec<(NodeChange, Option<&'static str>)> {
     let has = |key| node.annotations.contains_key(key);
     let mut marks = Vec::new();
     if has(OUT_OF_SERVICE_BY) {
         marks.push((NodeChange::LiftOutOfService, Some("the out-of-service taint")));
     }
-    let lease = parts.mirror.leases.find(&lease_key(&node.name));
-    let is_heard = lease.as_ref().is_some_and(|lease| lease.is_renewed(parts.clock.now()));
+    let lease = context.caches.leases.find(&lease_key(&node.name));
+    let is_heard = lease.as_ref().is_some_and(|lease| lease.is_renewed(context.clock.now()));
     // Ready stands for a while after a node has fallen silent.
-    if !is_heard || !node.is_ready() || parts.mirror.unwell.contains(&node.name) {
+    if !is_heard || !node.is_ready() || context.caches.unhealthy.contains(&node.name) {
         return marks;
     }
     let holds_autoscalers = AUTOSCALERS.iter().any(|(_, by)| has(by));
@@ -196,7 +202,7 @@ fn marks<C: Cluster>(parts: &Parts<C>, node: &NodeSeen) -> Vec<(NodeChange, Opti
         // Somebody may have uncordoned it meanwhile; a left-over annotation alone is not worth an Event.
         marks.push((NodeChange::Uncordon, node.unschedulable.then_some("the cordon")));
     }
-    if kdump::is_told_of_one_that_is_over(node, lease.as_ref(), &parts.clock) {
+    if kdump::is_told_of_one_that_is_over(node, lease.as_ref(), &context.clock) {
         let (key, value) = (DUMP_TOLD.to_owned(), None);
         marks.push((NodeChange::Annotate { key, value }, None));
     }

@@ -72,7 +72,7 @@ impl<C: Cluster> Incident<C> {
         let Some(why) = self.withheld_now(effect) else { return true };
         tracing::warn!(node = self.node(), ?effect, why, "not carried out; looking again");
         self.look_wanted = true;
-        if self.parts.lease.remaining_ms() > 0 {
+        if self.context.lease.remaining_ms() > 0 {
             self.note_late();
         }
         false
@@ -80,8 +80,8 @@ impl<C: Cluster> Incident<C> {
 
     /// Asked again before each request of a release: a long list takes long.
     fn withheld_now(&self, effect: &Effect) -> Option<&'static str> {
-        let age = self.facts.as_ref().map(|facts| self.parts.clock.now().since(facts.taken_at));
-        withheld(effect, self.parts.lease.remaining_ms(), age)
+        let age = self.facts.as_ref().map(|facts| self.context.clock.now().since(facts.taken_at));
+        withheld(effect, self.context.lease.remaining_ms(), age)
             .filter(|_| !is_sown(Bug::NothingWithheld))
     }
 
@@ -97,16 +97,16 @@ impl<C: Cluster> Incident<C> {
     /// Renews the lock that other remediators honour, and gives it up when the incident is over.
     async fn keep_lock(&mut self) -> Result<(), ClusterError> {
         if matches!(self.record.phase, Phase::Final(_)) {
-            return self.parts.locks.release(self.node()).await;
+            return self.context.locks.release(self.node()).await;
         }
-        let now = self.parts.clock.now();
-        let is_doubtful = guard(Bug::DoubtfulLockKept, self.parts.clock.is_doubtful());
+        let now = self.context.clock.now();
+        let is_doubtful = guard(Bug::DoubtfulLockKept, self.context.clock.is_doubtful());
         let every =
             if is_doubtful { node_lock::RENEW_IN_DOUBT_EVERY } else { node_lock::RENEW_EVERY };
         if self.locked_at.is_some_and(|at| now.since(at) < every) {
             return Ok(());
         }
-        let taken = self.parts.locks.take(self.node()).await;
+        let taken = self.context.locks.take(self.node()).await;
         let lost_after = every.times(3).max(node_lock::LOST_AFTER_MIN);
         if taken.is_err() && self.locked_at.is_none_or(|at| now.since(at) >= lost_after) {
             // Whether it is still ours nobody knows: somebody else may have taken it since.
@@ -124,7 +124,7 @@ impl<C: Cluster> Incident<C> {
     async fn return_owed_slot(&mut self) -> Result<(), ClusterError> {
         if self.owes_slot {
             let entry = slot_of(&self.nodefence);
-            budget::give_back(&self.parts.cluster, self.epoch, &entry).await?;
+            budget::give_back(&self.context.cluster, self.epoch, &entry).await?;
             self.owes_slot = false;
         }
         Ok(())
@@ -134,16 +134,16 @@ impl<C: Cluster> Incident<C> {
         match effect {
             Effect::Look => self.look_wanted = true,
             Effect::TakeSlot => {
-                let (parts, entry) = (&self.parts, slot_of(&self.nodefence));
-                let room = Room { limits: &self.nodefence.spec.gate, mirror: &parts.mirror };
-                let taken = budget::take(&parts.cluster, self.epoch, &entry, room).await;
+                let (context, entry) = (&self.context, slot_of(&self.nodefence));
+                let room = Room { limits: &self.nodefence.spec.gate, caches: &context.caches };
+                let taken = budget::take(&context.cluster, self.epoch, &entry, room).await;
                 // Where no answer came it may be taken: given back, and asked for again.
                 self.owes_slot = taken.is_err();
                 let answer = match taken? {
                     Taken::Yes => SlotAnswer::Granted,
                     Taken::Full(holders) => {
                         tracing::debug!(nodefence = self.name(), ?holders, "no slot is free");
-                        parts.slots_refused.set(true);
+                        context.slots_refused.set(true);
                         SlotAnswer::Refused
                     }
                     Taken::NewerEpoch(_) => SlotAnswer::Refused,
@@ -151,9 +151,9 @@ impl<C: Cluster> Incident<C> {
                 self.pending.push_back(Seen::Slot(answer));
             }
             Effect::ReturnSlot => self.owes_slot = true,
-            Effect::HandOver => self.parts.hand_over.notify_one(),
+            Effect::HandOver => self.context.hand_over.notify_one(),
             Effect::Call(op) => self.call(*op),
-            Effect::Withdraw(op) => self.parts.calls.gate.withdraw(&self.operation(*op)),
+            Effect::Withdraw(op) => self.context.calls.gate.withdraw(&self.operation(*op)),
             Effect::Quarantine => self.change(effect, NodeChange::Quarantine).await?,
             Effect::Unquarantine => self.change(effect, NodeChange::Unquarantine).await?,
             Effect::Cordon => {
@@ -198,7 +198,7 @@ impl<C: Cluster> Incident<C> {
             Effect::DeleteAttachments(uids) => self.delete_attachments(effect, uids).await,
             Effect::DeleteNode => {
                 let node = &self.nodefence.spec.node;
-                let deleting = delete_node(&self.parts.cluster, &node.name, &node.uid);
+                let deleting = delete_node(&self.context.cluster, &node.name, &node.uid);
                 self.while_allowed(effect, deleting).await
             }
             Effect::Look
@@ -230,7 +230,9 @@ impl<C: Cluster> Incident<C> {
         let Some(operation) = self.record.operations.iter().find(|one| one.id == op) else {
             return;
         };
-        let Some(method) = self.parts.method_of(&self.nodefence, operation.method) else { return };
+        let Some(method) = self.context.method_of(&self.nodefence, operation.method) else {
+            return;
+        };
         if operation.cuts() && (self.is_spoken_against() || self.lacks_approval(operation)) {
             self.look_wanted = true;
             self.pending.push_back(Seen::Ended(op, held_back().end));
@@ -247,10 +249,10 @@ impl<C: Cluster> Incident<C> {
             allowed_at: self.facts.as_ref().map(|facts| facts.taken_at),
             system_uuid: reported_uuid(&self.record, operation),
         };
-        let parts = self.parts.clone();
+        let context = self.context.clone();
         self.calls.spawn_local(async move {
             let cancel = node_remedy_sandbox::Cancel::new();
-            (op, parts.calls.call(&asked, cancel).await)
+            (op, context.calls.call(&asked, cancel).await)
         });
     }
 
@@ -285,10 +287,10 @@ impl<C: Cluster> Incident<C> {
         let Some((rung, template)) = rung.and_then(|rung| Some((rung, rung.job.as_ref()?))) else {
             return Err(ClusterError::Invalid(format!("no remedy has Job {number}")));
         };
-        let namespace = &self.parts.calls.namespace;
-        let now = timestamp(self.parts.clock.now());
+        let namespace = &self.context.calls.namespace;
+        let now = timestamp(self.context.clock.now());
         let job = job::build(&self.nodefence, &rung.name, template, number, namespace, now)?;
-        match self.parts.cluster.create(&job).await {
+        match self.context.cluster.create(&job).await {
             Ok(_) | Err(ClusterError::AlreadyExists(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -298,26 +300,26 @@ impl<C: Cluster> Incident<C> {
     /// read is taken for ours, whose name nobody else has a reason to use.
     async fn stop_job(&self, number: u32) -> Result<(), ClusterError> {
         let name = job_name(&self.name(), number);
-        let at = At::within(&self.parts.calls.namespace, &name);
-        let uid = match self.parts.cluster.get::<Job>(at).await {
+        let at = At::within(&self.context.calls.namespace, &name);
+        let uid = match self.context.cluster.get::<Job>(at).await {
             Ok(Some(job)) if job::is_of(&job, &self.nodefence) => job.metadata.uid,
             Ok(_) => return Ok(()),
             Err(ClusterError::Denied(_)) => None,
             Err(error) => return Err(error),
         };
         let how = DeleteHow { uid, with_dependents: true, ..DeleteHow::default() };
-        self.parts.cluster.delete::<Job>(at, &how).await.map(|_| ())
+        self.context.cluster.delete::<Job>(at, &how).await.map(|_| ())
     }
 
     /// Says on the Node which pod remedies it, and since when.
     async fn sign(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
-        let since = timestamp(self.parts.clock.now()).to_string();
+        let since = timestamp(self.context.clock.now()).to_string();
         self.change(effect, NodeChange::Sign { pod: pod.to_owned(), since }).await
     }
 
     async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {
         let node = &self.nodefence.spec.node;
-        let changing = change_node(&self.parts.cluster, &node.name, &node.uid, &change);
+        let changing = change_node(&self.context.cluster, &node.name, &node.uid, &change);
         self.while_allowed(effect, changing).await.map(|_| ())
     }
 
@@ -352,7 +354,7 @@ impl<C: Cluster> Incident<C> {
             name: pod.name.clone(),
             phase: pod.phase.clone(),
         });
-        let cluster = &self.parts.cluster;
+        let cluster = &self.context.cluster;
         let deleted = stream::iter(pods)
             .map(|pod| async move {
                 self.while_allowed(effect, delete_pod(cluster, &pod, delete)).await
@@ -377,7 +379,7 @@ impl<C: Cluster> Incident<C> {
         let Some(facts) = &self.facts else { return Ok(()) };
         let all = uids.iter().filter_map(|uid| facts.attachments.get(uid));
         let all = all.map(|one| (one.name.clone(), one.uid.clone()));
-        let cluster = &self.parts.cluster;
+        let cluster = &self.context.cluster;
         let deleted = stream::iter(all)
             .map(|(name, uid)| async move {
                 self.while_allowed(effect, delete_attachment(cluster, &name, &uid)).await
@@ -391,16 +393,16 @@ impl<C: Cluster> Incident<C> {
 
     fn count_released(&self, deleted: &[Result<(), ClusterError>]) {
         let done = deleted.iter().filter(|result| result.is_ok()).count();
-        let metrics = &self.parts.metrics;
+        let metrics = &self.context.metrics;
         metrics.released.inc_by(u64::try_from(done).unwrap_or_default());
-        let took = self.parts.clock.now().since(self.record.opened_at);
+        let took = self.context.clock.now().since(self.record.opened_at);
         metrics.release_seconds.set(Duration::from_millis(took.0).as_secs_f64());
     }
 
     /// A word that was decided on is taken away, so that it is heard once. One that came since, also
     /// under the same name, stays until it was heard.
     async fn take_words_away(&mut self) -> Result<(), ClusterError> {
-        let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Ok(()) };
+        let Some(kept) = self.context.caches.nodefences.find(&self.name()) else { return Ok(()) };
         if version_of(&kept.0) < self.taken_away_at {
             return Ok(());
         }
@@ -423,7 +425,7 @@ impl<C: Cluster> Incident<C> {
         let patch: json_patch::Patch = serde_json::from_value(edits.into())
             .map_err(|error| ClusterError::Invalid(error.to_string()))?;
         let name = self.name();
-        let written = self.parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
+        let written = self.context.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await?;
         self.taken_away_at = version_of(&written);
         // Another leader may have written its record meanwhile: our next write is not to pass for one that knows it.
         if written.status == self.nodefence.status {

@@ -2,7 +2,7 @@
 
 use node_remedy_api::policy::Mode;
 use node_remedy_config::plan::gate_policy_of;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Crossing, NodeView, Phase, Remedy, Verdict, crossed};
 use node_remedy_observe::config::{NodePolicy, NodeThreshold};
@@ -21,23 +21,24 @@ use crate::state::Incident;
 /// What the gate says to a remedy of this threshold, as far as the caches know. `own` is an incident that counts for
 /// nobody else.
 pub fn gate_of<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     seen: &NodeSeen,
     node: &NodeView,
     (policy, threshold): (&NodePolicy, &NodeThreshold),
     sign: &Crossing,
     own: Option<&str>,
 ) -> Verdict {
-    let mut gate = gate_view(&parts.mirror, &parts.clock, &policy.gate, &seen.name, own);
+    let mut gate = gate_view(&context.caches, &context.clock, &policy.gate, &seen.name, own);
     if own.is_some() {
         // What begins is another one.
-        gate.incidents = incident_rate::cached(&parts.mirror, &policy.gate);
+        gate.incidents = incident_rate::cached(&context.caches, &policy.gate);
     }
     note_sign(&mut gate, Some(node), sign);
-    let said = vetoes::cached(&parts.mirror);
-    gate.words = vetoes::of_node(&said, seen, &parts.mirror.changes, &policy.gate, &parts.clock);
-    gate.device_network = device_network::of_opening(parts, &threshold.ladder);
-    node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, parts.clock.now())
+    let said = vetoes::cached(&context.caches);
+    gate.words =
+        vetoes::of_node(&said, seen, &context.caches.changes, &policy.gate, &context.clock);
+    gate.device_network = device_network::of_opening(context, &threshold.ladder);
+    node_remedy_decide::gate(&gate_policy_of(&policy.gate), &gate, context.clock.now())
 }
 
 /// Whether an incident with a milder remedy keeps its node from a fence that could be begun.
@@ -46,27 +47,27 @@ pub fn is_fence_due<C: Cluster>(
     facts: &Facts,
     node: Option<&NodeView>,
 ) -> bool {
-    let parts = &incident.parts;
+    let context = &incident.context;
     let (Some(seen), Some(node)) = (&facts.node, node) else { return false };
     // A fence that was tried already, and a node that only lost a renewal or two, are no reason.
     let mut tried = incident.plan.ladder.iter().take(incident.record.rung.saturating_add(1));
     if seen.is_ready() || tried.any(|rung| rung.remedy == Remedy::Fence) {
         return false;
     }
-    let config = parts.config.borrow();
+    let config = context.config.borrow();
     let Ok(Some(policy)) = config.policy_for(seen) else { return false };
-    let now = parts.clock.now();
+    let now = context.clock.now();
     let is_due = |threshold: &&NodeThreshold| {
         let sign = crossed(node, &threshold.threshold, now);
         // Nor twice for one loss: what refuses the fence would have the two take turns.
         let Crossing::Crossed { since } = sign else { return false };
-        let made_way = last_superseded(&parts.mirror, seen);
+        let made_way = last_superseded(&context.caches, seen);
         let is_new = guard(Bug::SupersededOnce, made_way.is_none_or(|ended| ended < since));
         is_new
-            && gate_of(parts, seen, node, (&policy, threshold), &sign, Some(&incident.name()))
+            && gate_of(context, seen, node, (&policy, threshold), &sign, Some(&incident.name()))
                 .refusals
                 .is_empty()
-            && with_components(parts, &threshold.ladder).is_ok()
+            && with_components(context, &threshold.ladder).is_ok()
     };
     let is_parked = incident.record.phase == Phase::Parked;
     let has_fence = incident.plan.ladder.iter().any(|rung| rung.remedy == Remedy::Fence);

@@ -21,12 +21,12 @@ impl<C: Cluster> Incident<C> {
         let Some(last) = self.record.jobs.last().filter(|job| job.end.is_none()) else {
             return Ok(None);
         };
-        let namespace = &self.parts.calls.namespace;
+        let namespace = &self.context.calls.namespace;
         let job_name = job_name(&self.name(), last.number);
         let at = At::within(namespace, &job_name);
         let number = last.number;
         let view = |state| Ok(Some(JobView { number, pod: None, completed_at: None, state }));
-        let job = match self.parts.cluster.get::<Job>(at).await {
+        let job = match self.context.cluster.get::<Job>(at).await {
             Ok(job) => job,
             Err(error) => match refused(&error) {
                 Some(why) => return view(JobState::Refused { why }),
@@ -46,7 +46,7 @@ impl<C: Cluster> Incident<C> {
         let mut completed_at = None;
         let state = match ended(&job) {
             Some(End::Complete(at)) => {
-                completed_at = at.map(|at| self.parts.clock.when(at));
+                completed_at = at.map(|at| self.context.clock.when(at));
                 JobState::Succeeded
             }
             Some(End::Failed(why)) => {
@@ -61,7 +61,7 @@ impl<C: Cluster> Incident<C> {
 
     /// The youngest pod of a Job.
     async fn pod_of(&self, namespace: &str, job: &str) -> Result<Option<Pod>, ClusterError> {
-        let pods = self.parts.cluster.list::<Pod>(&Scope::within(namespace)).await?.items;
+        let pods = self.context.cluster.list::<Pod>(&Scope::within(namespace)).await?.items;
         let of_job =
             pods.into_iter().filter(|pod| pod.labels().get(OF_JOB).is_some_and(|name| name == job));
         Ok(of_job.max_by_key(|pod| (pod.creation_timestamp(), pod.name_any())))

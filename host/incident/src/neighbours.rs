@@ -50,7 +50,7 @@ pub async fn of<C: Cluster>(
     incident: &Incident<C>,
     live: &mut BTreeMap<String, LeaseSeen>,
 ) -> Neighbours {
-    let parts = &incident.parts;
+    let context = &incident.context;
     let mut read = BTreeSet::new();
     loop {
         let Some(cut) = cut_of(incident) else {
@@ -66,15 +66,15 @@ pub async fn of<C: Cluster>(
             return Neighbours::Awaited;
         }
         let at = At::within(NODE_LEASES, name);
-        let Ok(lease) = parts.cluster.get::<Lease>(at).await else { return Neighbours::Awaited };
+        let Ok(lease) = context.cluster.get::<Lease>(at).await else { return Neighbours::Awaited };
         read.insert(name.clone());
-        let lease = lease.and_then(|one| timed(&parts.mirror, &parts.clock, one));
+        let lease = lease.and_then(|one| timed(&context.caches, &context.clock, one));
         live.extend(lease.map(|lease| (name.clone(), lease)));
     }
 }
 
 fn cut_of<C: Cluster>(incident: &Incident<C>) -> Option<Cut> {
-    let seen = incident.parts.mirror.off_sightings.of(&incident.name());
+    let seen = incident.context.caches.off_sightings.of(&incident.name());
     Cut::of(&incident.plan, &incident.record, &seen)
 }
 
@@ -84,15 +84,15 @@ fn by_caches<C: Cluster>(
     cut: &Cut,
     live: &BTreeMap<String, LeaseSeen>,
 ) -> Neighbours {
-    let parts = &incident.parts;
-    let (mirror, now) = (&parts.mirror, parts.clock.now());
-    let (nodes, leases) = (mirror.nodes.all(), mirror.leases.all());
-    let nodefences = mirror.nodefences.all();
+    let context = &incident.context;
+    let (caches, now) = (&context.caches, context.clock.now());
+    let (nodes, leases) = (caches.nodes.all(), caches.leases.all());
+    let nodefences = caches.nodefences.all();
     let mut by_node: BTreeMap<&str, Vec<&NodeFence>> = BTreeMap::new();
     for kept in nodefences.values() {
         by_node.entry(&kept.0.spec.node.uid).or_default().push(&kept.0);
     }
-    let is_doubtful = parts.clock.is_doubtful();
+    let is_doubtful = context.clock.is_doubtful();
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
     let lease_of = |name: &str| {
@@ -103,13 +103,13 @@ fn by_caches<C: Cluster>(
     // A node without a Lease gives no sign of life that could be missed.
     for (node, lease) in others.filter_map(|node| Some((node, lease_of(&node.name)?))) {
         let own = by_node.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let booted_at = boot_heard_at(node, own, mirror.changes.rebooted_at(node));
-        let ready = ready_of(node, &mirror.changes, &parts.clock);
+        let booted_at = boot_heard_at(node, own, caches.changes.rebooted_at(node));
+        let ready = ready_of(node, &caches.changes, &context.clock);
         let mut is_explained = own.iter().map(|one| cut.is_explained(one, lease, is_doubtful));
         if cut.is_settled(ready, lease, booted_at, now) || is_explained.any(|is| is) {
             continue;
         }
-        if cut.has_booted(lease, booted_at) || cut.is_judged(lease, now, mirror.heard()) {
+        if cut.has_booted(lease, booted_at) || cut.is_judged(lease, now, caches.heard()) {
             return Neighbours::Silent(node.name.clone());
         }
         found = Neighbours::Awaited;

@@ -14,7 +14,7 @@ use node_remedy_act::{budget, job};
 use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, Rung};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_config::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Span, Time, crossed, gate};
 use node_remedy_observe::claims::Claims;
@@ -59,53 +59,53 @@ const NAMES_TRIED: u64 = 5;
 
 /// Opens a run of `policy`'s threshold `number` on `seen`, if everything allows it.
 pub async fn open<C: Cluster>(
-    parts: &Rc<Parts<C>>,
+    context: &Rc<Context<C>>,
     epoch: u64,
     policy: &NodePolicy,
     number: usize,
     seen: &NodeSeen,
 ) -> Result<Opened, ClusterError> {
-    let is_recent = |at: Time| parts.clock.now().since(at) < TRIED_AGAIN;
-    if parts.pruned_at.get().is_some_and(is_recent) {
+    let is_recent = |at: Time| context.clock.now().since(at) < TRIED_AGAIN;
+    if context.pruned_at.get().is_some_and(is_recent) {
         return Ok(not_ready(PRUNED));
     }
     let Some(threshold) = policy.thresholds.get(number) else {
         return Ok(not_ready("the threshold is gone"));
     };
     // Any of them may forbid it: a policy in shadow mode, a device that is closed, a storm.
-    let lost = parts.mirror.not_followed();
+    let lost = context.caches.not_followed();
     if !lost.is_empty() {
         let why = format!("its watch is broken of {}", lost.join(", "));
         return Ok(Opened::Held(Reason::ApiFailed(why), None));
     }
-    let room = Room { limits: &policy.gate, mirror: &parts.mirror };
+    let room = Room { limits: &policy.gate, caches: &context.caches };
     if room.is_promised_away(&seen.uid) {
         return Ok(held(Hold::NoSlot, None));
     }
     let fences = threshold.ladder.iter().any(Rung::is_of_plan);
     let planned = threshold.is_run.clone().and_then(|()| {
-        if fences { parts.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }
+        if fences { context.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }
     });
     let node_plan = match planned {
         Ok(plan) => plan,
         Err(why) => return Ok(not_ready(&why)),
     };
     let (facts, storage, incidents) = futures::try_join!(
-        live(&parts.cluster, &parts.mirror, &parts.clock, &seen.name),
+        live(&context.cluster, &context.caches, &context.clock, &seen.name),
         async {
-            let now = || parts.clock.now();
-            Ok(parts.storage.of_node(&parts.cluster, &policy.gate, &seen.name, now).await)
+            let now = || context.clock.now();
+            Ok(context.storage.of_node(&context.cluster, &policy.gate, &seen.name, now).await)
         },
-        async { Ok(incident_rate::live(&parts.cluster, &policy.gate).await) },
+        async { Ok(incident_rate::live(&context.cluster, &policy.gate).await) },
     )?;
     let Some(node) = facts.node.clone().filter(|node| node.uid == seen.uid) else {
         return Ok(held(Hold::TriggerClear, None));
     };
-    let now = parts.clock.now();
+    let now = context.clock.now();
     let (lease, events) = (facts.lease.as_ref(), facts.events.as_deref());
-    let node_view = view::node_view(&node, lease, events, &parts.mirror, &parts.clock);
+    let node_view = view::node_view(&node, lease, events, &context.caches, &context.clock);
     let crossing = crossed(&node_view, &threshold.threshold, now);
-    let ladder = match with_components(parts, &threshold.ladder) {
+    let ladder = match with_components(context, &threshold.ladder) {
         Ok(ladder) => ladder,
         Err(why) => return Ok(not_ready(&why)),
     };
@@ -118,8 +118,8 @@ pub async fn open<C: Cluster>(
         gate: policy.gate.clone(),
         ladder,
     };
-    let find = |plugin: &str| parts.calls.facts_of(plugin);
-    let wiring = parts.config.borrow().wiring_of(&seen.name);
+    let find = |plugin: &str| context.calls.facts_of(plugin);
+    let wiring = context.config.borrow().wiring_of(&seen.name);
     let spec = match snapshot(&node_plan, &spec.node, &wiring, find) {
         Ok(plan) => NodeFenceSpec { plan, ..spec },
         Err(error) => return Ok(not_ready(&error)),
@@ -128,49 +128,54 @@ pub async fn open<C: Cluster>(
         Ok(plan) => plan,
         Err(error) => return Ok(not_ready(&error)),
     };
-    if let Some(why) = what_is_missing(parts, &spec).await {
+    if let Some(why) = what_is_missing(context, &spec).await {
         return Ok(not_ready(&why));
     }
     let mut gate_view =
-        view::gate_view(&parts.mirror, &parts.clock, &policy.gate, &node.name, None);
+        view::gate_view(&context.caches, &context.clock, &policy.gate, &node.name, None);
     view::note_sign(&mut gate_view, Some(&node_view), &crossing);
-    gate_view.held_by = parts.locks.held_by_other(&node.name).await?;
-    gate_view.closed_device = device_quarantine::device_of(&spec.plan, &parts.mirror, None);
+    gate_view.held_by = context.locks.held_by_other(&node.name).await?;
+    gate_view.closed_device = device_quarantine::device_of(&spec.plan, &context.caches, None);
     gate_view.words =
-        vetoes::of_node(&facts.said, &node, &parts.mirror.changes, &policy.gate, &parts.clock);
+        vetoes::of_node(&facts.said, &node, &context.caches.changes, &policy.gate, &context.clock);
     gate_view.storage = storage;
-    gate_view.device_network = device_network::of_opening(parts, &threshold.ladder);
+    gate_view.device_network = device_network::of_opening(context, &threshold.ladder);
     gate_view.incidents = incidents;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, &Volumes::default(), Some(node_view), crossing, verdict);
     let run_policy = run_policy_of(&spec.policy);
-    let opening =
-        Opening { plan: &plan, policy: &run_policy, view: &looked, epoch, process: &parts.process };
+    let opening = Opening {
+        plan: &plan,
+        policy: &run_policy,
+        view: &looked,
+        epoch,
+        process: &context.process,
+    };
     let record = match node_remedy_decide::open(&opening, now) {
         OpenDecision::Open(record) => record,
         OpenDecision::Wait { hold, next_look } => return Ok(held(hold, next_look)),
         OpenDecision::Refuse(refusal) => return Ok(not_ready(&refusal)),
     };
-    if let Some(why) = shared(parts, &node, &node_plan).filter(|_| fences) {
+    if let Some(why) = shared(context, &node, &node_plan).filter(|_| fences) {
         return Ok(not_ready(&why));
     }
     if guard(Bug::ShadowIgnored, policy.mode == Mode::Shadow) {
         return Ok(Opened::Held(Reason::Shadow { remedy: spec.remedy }, None));
     }
-    if let Lock::Theirs { holder } = parts.locks.take(&node.name).await? {
+    if let Lock::Theirs { holder } = context.locks.take(&node.name).await? {
         return Ok(held(Hold::Gate(vec![Refusal::HeldByOther { holder }]), None));
     }
-    let opened = create(parts, epoch, spec, |nodefence| {
+    let opened = create(context, epoch, spec, |nodefence| {
         status::write(&record, nodefence, &plan, Some(&facts), now)
     })
     .await;
     if let Ok(Opened::Yes(nodefence)) = &opened {
-        parts.count_transition(record.phase);
-        tell_opened(parts, nodefence);
-        parts.audit.opened(nodefence, parts.clock.now());
-        repeat_alarm::note(parts, policy.repeat_alarm.as_ref(), nodefence);
-    } else if parts.leads()
-        && let Err(error) = parts.locks.release(&node.name).await
+        context.count_transition(record.phase);
+        tell_opened(context, nodefence);
+        context.audit.opened(nodefence, context.clock.now());
+        repeat_alarm::note(context, policy.repeat_alarm.as_ref(), nodefence);
+    } else if context.leads()
+        && let Err(error) = context.locks.release(&node.name).await
     {
         tracing::info!(node = node.name, %error, "failed to give a lock up; it will expire");
     }
@@ -178,20 +183,20 @@ pub async fn open<C: Cluster>(
 }
 
 /// Beside the path: an Event that takes long must not hold up the incident.
-fn tell_opened<C: Cluster>(parts: &Rc<Parts<C>>, nodefence: &NodeFence) {
-    let (parts, node, note) =
-        (parts.clone(), nodefence.spec.node.clone(), sentences::opened(nodefence));
+fn tell_opened<C: Cluster>(context: &Rc<Context<C>>, nodefence: &NodeFence) {
+    let (context, node, note) =
+        (context.clone(), nodefence.spec.node.clone(), sentences::opened(nodefence));
     tracing::info!(node = node.name, reason = note.reason, "{}", note.text);
-    tokio::task::spawn_local(async move { parts.tell(&node, &note).await });
+    tokio::task::spawn_local(async move { context.tell(&node, &note).await });
 }
 
 async fn create<C: Cluster>(
-    parts: &Rc<Parts<C>>,
+    context: &Rc<Context<C>>,
     epoch: u64,
     spec: NodeFenceSpec,
     status: impl Fn(&NodeFence) -> node_remedy_api::nodefence::NodeFenceStatus,
 ) -> Result<Opened, ClusterError> {
-    let first = next_number(parts, &spec.node.name);
+    let first = next_number(context, &spec.node.name);
     let stem = stem(&spec.node.name);
     for number in first..first.saturating_add(NAMES_TRIED) {
         let nodefence = NodeFence {
@@ -204,32 +209,32 @@ async fn create<C: Cluster>(
             status: None,
         };
         let entry = slot_of(&nodefence);
-        let room = Room { limits: &spec.gate, mirror: &parts.mirror };
-        match budget::take(&parts.cluster, epoch, &entry, room).await? {
+        let room = Room { limits: &spec.gate, caches: &context.caches };
+        match budget::take(&context.cluster, epoch, &entry, room).await? {
             Taken::Yes => {}
             Taken::Full(_) => {
                 // Stamping again drops slots whose NodeFence was never created.
-                budget::stamp(&parts.cluster, epoch).await?;
+                budget::stamp(&context.cluster, epoch).await?;
                 return Ok(held(Hold::NoSlot, None));
             }
             Taken::NewerEpoch(_) => return Ok(held(Hold::NoSlot, None)),
         }
-        match parts.cluster.create(&nodefence).await {
+        match context.cluster.create(&nodefence).await {
             Ok(created) if created.spec != nodefence.spec => {
                 // What a policy says would be lost with it. Nothing was done yet.
-                parts.pruned_at.set(Some(parts.clock.now()));
-                forget(parts, &created).await?;
-                budget::give_back(&parts.cluster, epoch, &entry).await?;
+                context.pruned_at.set(Some(context.clock.now()));
+                forget(context, &created).await?;
+                budget::give_back(&context.cluster, epoch, &entry).await?;
                 return Ok(not_ready(PRUNED));
             }
             Ok(mut created) => {
                 created.status = Some(status(&created));
-                let written = parts.cluster.replace_status(&created).await?;
+                let written = context.cluster.replace_status(&created).await?;
                 return Ok(Opened::Yes(Box::new(written)));
             }
             Err(ClusterError::AlreadyExists(_)) => {
                 let name = nodefence.metadata.name.as_deref().unwrap_or_default();
-                let other = parts.cluster.get::<NodeFence>(At::cluster(name)).await?;
+                let other = context.cluster.get::<NodeFence>(At::cluster(name)).await?;
                 let is_open = |other: &NodeFence| {
                     node_remedy_observe::nodefences::is_open(other)
                         && other.spec.node.uid == spec.node.uid
@@ -238,12 +243,12 @@ async fn create<C: Cluster>(
                     // Ours, whose answer was lost and which no watch has told of yet: the slot is its own.
                     return Ok(held(Hold::NoSlot, None));
                 }
-                budget::give_back(&parts.cluster, epoch, &entry).await?;
+                budget::give_back(&context.cluster, epoch, &entry).await?;
             }
             Err(error) => {
                 // What was surely not created holds no slot; of what may have been the next stamp knows.
                 if !error.may_have_been_done() {
-                    budget::give_back(&parts.cluster, epoch, &entry).await?;
+                    budget::give_back(&context.cluster, epoch, &entry).await?;
                 }
                 return Err(error);
             }
@@ -253,24 +258,24 @@ async fn create<C: Cluster>(
 }
 
 /// Takes a NodeFence away that was just created.
-async fn forget<C: Cluster>(parts: &Parts<C>, created: &NodeFence) -> Result<(), ClusterError> {
-    finalizer::let_go(&parts.cluster, created).await?;
+async fn forget<C: Cluster>(context: &Context<C>, created: &NodeFence) -> Result<(), ClusterError> {
+    finalizer::let_go(&context.cluster, created).await?;
     let how = DeleteHow { uid: created.uid(), ..DeleteHow::default() };
-    parts.cluster.delete::<NodeFence>(At::cluster(&created.name_any()), &how).await?;
+    context.cluster.delete::<NodeFence>(At::cluster(&created.name_any()), &how).await?;
     Ok(())
 }
 
 /// Why nobody can say whose machine would be cut: another Node claims it, or this one says something else now
 /// than what its plan was made of.
-fn shared<C: Cluster>(parts: &Parts<C>, node: &NodeSeen, plan: &NodePlan) -> Option<String> {
-    let (config, mut tables) = (parts.config.borrow(), Tables::new());
+fn shared<C: Cluster>(context: &Context<C>, node: &NodeSeen, plan: &NodePlan) -> Option<String> {
+    let (config, mut tables) = (context.config.borrow(), Tables::new());
     match config.plan_with(node, &mut tables) {
         Ok(now) if now == *plan => {}
         Ok(_) => return Some(format!("node {} was changed just now", node.name)),
         Err(why) => return Some(why),
     }
     let mut claims = Claims::default();
-    for other in parts.mirror.nodes.all().values().filter(|other| other.name != node.name) {
+    for other in context.caches.nodes.all().values().filter(|other| other.name != node.name) {
         claims.add(other, config.plan_with(other, &mut tables).ok().as_ref());
     }
     claims.add(node, Some(plan));
@@ -279,12 +284,15 @@ fn shared<C: Cluster>(parts: &Parts<C>, node: &NodeSeen, plan: &NodePlan) -> Opt
 
 /// The ladder with the component that each plugin has now: the incident keeps them. Where another remedy fences, a missing
 /// plugin does not stop the incident: it is waited for when it is to be asked, and then its remedy has failed.
-pub fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<Vec<Rung>, String> {
+pub fn with_components<C: Cluster>(
+    context: &Context<C>,
+    ladder: &[Rung],
+) -> Result<Vec<Rung>, String> {
     let mut ladder = ladder.to_vec();
     let may_fence = ladder.iter().any(|rung| rung.is_of_plan() && rung.plugin.is_none());
     for rung in &mut ladder {
         let Some(plugin) = &mut rung.plugin else { continue };
-        match remedy_of(&parts.calls.plugins, &plugin.name, None) {
+        match remedy_of(&context.calls.plugins, &plugin.name, None) {
             Ok(found) => plugin.digest = found.digest().to_string(),
             Err(_) if may_fence => {}
             Err(why) => return Err(format!("remedy {}: {why}", rung.name)),
@@ -294,15 +302,15 @@ pub fn with_components<C: Cluster>(parts: &Parts<C>, ladder: &[Rung]) -> Result<
 }
 
 /// Why a plan could not be carried out if it were opened.
-async fn what_is_missing<C: Cluster>(parts: &Parts<C>, spec: &NodeFenceSpec) -> Option<String> {
+async fn what_is_missing<C: Cluster>(context: &Context<C>, spec: &NodeFenceSpec) -> Option<String> {
     for method in &spec.plan.methods {
         if (method.plugin.is_some() || method.is_network_fence())
-            && let Err(why) = parts.calls.ready(method, &spec.plan.grants).await
+            && let Err(why) = context.calls.ready(method, &spec.plan.grants).await
         {
             return Some(format!("method {}: {why}", method.name));
         }
     }
-    spec.ladder.iter().find_map(|rung| account_missing(&parts.job_accounts, rung))
+    spec.ladder.iter().find_map(|rung| account_missing(&context.job_accounts, rung))
 }
 
 /// A Job may run as an account that the controller was told of, and as no other.
@@ -319,9 +327,9 @@ pub fn account_missing(allowed: &[String], rung: &Rung) -> Option<String> {
 }
 
 /// One more than the largest number of the node's NodeFences.
-fn next_number<C: Cluster>(parts: &Parts<C>, node: &str) -> u64 {
+fn next_number<C: Cluster>(context: &Context<C>, node: &str) -> u64 {
     let stem = stem(node);
-    let nodefences = parts.mirror.nodefences.all();
+    let nodefences = context.caches.nodefences.all();
     let numbers = nodefences.values().filter_map(|kept| {
         kept.0.name_any().strip_prefix(&stem)?.strip_prefix('-')?.parse::<u64>().ok()
     });

@@ -45,8 +45,8 @@ pub struct Lost {
 impl<C: Cluster> Incident<C> {
     /// Writes what was decided. Nothing is written where nothing changed.
     pub(crate) async fn record(&mut self, decided: &Transition) -> Result<(), Lost> {
-        let now = self.parts.clock.now();
-        self.parts.unproven.note(self.node(), &self.plan, &decided.record);
+        let now = self.context.clock.now();
+        self.context.unproven.note(self.node(), &self.plan, &decided.record);
         if decided.record != self.record {
             let status = status::write(
                 &decided.record,
@@ -62,18 +62,18 @@ impl<C: Cluster> Incident<C> {
         let before = std::mem::replace(&mut self.record, decided.record.clone());
         if before.phase != self.record.phase {
             let seconds = Duration::from_millis(now.since(before.entered_at).0).as_secs_f64();
-            self.parts.metrics.phases.observe(format!("{:?}", before.phase), seconds);
+            self.context.metrics.phases.observe(format!("{:?}", before.phase), seconds);
             self.entered = Some(self.record.phase);
         }
         if before.released.is_none() && self.record.released.is_some() {
             self.count_pods();
         }
         if before.phase.state() != self.record.phase.state() {
-            self.parts.count_transition(self.record.phase);
+            self.context.count_transition(self.record.phase);
         }
         self.next_look = decided.next_look.filter(|_| !is_sown(Bug::LookForgotten));
-        self.parts.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
-        self.parts.metrics.decisions.inc();
+        self.context.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
+        self.context.metrics.decisions.inc();
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl<C: Cluster> Incident<C> {
         let pods = released.into_iter().flat_map(|released| &released.pods);
         let workloads: BTreeSet<String> =
             pods.map(|pod| workload(&format!("{}/{}", pod.namespace, pod.name))).collect();
-        self.parts.metrics.count_pods(workloads);
+        self.context.metrics.count_pods(workloads);
     }
 
     async fn put(&self, mut meant: NodeFence) -> Result<NodeFence, Lost> {
@@ -91,9 +91,9 @@ impl<C: Cluster> Incident<C> {
         // What stands there of what we meant, where that is not all of it.
         let mut pruned = None;
         let mut standstill = Standstill::default();
-        let begun_at = self.parts.clock.now();
+        let begun_at = self.context.clock.now();
         loop {
-            match self.parts.cluster.replace_status(&meant).await {
+            match self.context.cluster.replace_status(&meant).await {
                 Ok(written) if written.status == meant.status => return Ok(written),
                 Err(_) if is_sown(Bug::ActsUnrecorded) => return Ok(meant),
                 Ok(written) => {
@@ -103,22 +103,23 @@ impl<C: Cluster> Incident<C> {
                 }
                 Err(ClusterError::Invalid(why) | ClusterError::Denied(why)) => {
                     self.tell_pruned(&why).await;
-                    if self.parts.clock.now() >= begun_at.after(REFUSED_FOR_MAX) {
+                    if self.context.clock.now() >= begun_at.after(REFUSED_FOR_MAX) {
                         return Err(self.lost("the API server refuses what was decided"));
                     }
                 }
                 Err(error) => {
                     tracing::debug!(nodefence = self.name(), %error, "failed to write the record");
-                    let lasts = standstill.fails(self.parts.clock.now());
+                    let lasts = standstill.fails(self.context.clock.now());
                     self.tell_standstill("its record cannot be written", lasts, &error).await;
                 }
             }
             tokio::time::sleep(backoff).await;
             backoff = (backoff * 2).min(BACKOFF_MAX);
-            if self.parts.lease.remaining_ms() == 0 {
+            if self.context.lease.remaining_ms() == 0 {
                 return Err(self.lost("the leader lease is gone"));
             }
-            let found = match self.parts.cluster.get::<NodeFence>(At::cluster(&self.name())).await {
+            let found = match self.context.cluster.get::<NodeFence>(At::cluster(&self.name())).await
+            {
                 Ok(Some(found)) => found,
                 Ok(None) => {
                     self.tell_vanished().await;
@@ -150,20 +151,20 @@ impl<C: Cluster> Incident<C> {
     ) {
         let Some(lasts) = lasts else { return };
         let reason = ReasonLabel { reason: STANDS_STILL.to_owned() };
-        self.parts.metrics.refusals.get_or_create(&reason).inc();
+        self.context.metrics.refusals.get_or_create(&reason).inc();
         let note = sentences::stands_still(&self.name(), what, lasts, &error.to_string());
         tracing::error!(nodefence = self.name(), "{}", note.text);
-        self.parts.tell(&self.nodefence.spec.node, &note).await;
+        self.context.tell(&self.nodefence.spec.node, &note).await;
     }
 
     /// Nothing is done until the record stands there, so somebody has to hear of it, once.
     async fn tell_pruned(&self, refusal: &str) {
-        if !self.parts.refused_records.borrow_mut().insert(self.name()) {
+        if !self.context.refused_records.borrow_mut().insert(self.name()) {
             return;
         }
         let note = sentences::pruned(&self.name(), refusal);
         tracing::error!(nodefence = self.name(), "{}", note.text);
-        self.parts.tell(&self.nodefence.spec.node, &note).await;
+        self.context.tell(&self.nodefence.spec.node, &note).await;
     }
 
     /// Whoever is to switch on or to open what this incident left hears of it: its record is gone.
@@ -171,14 +172,14 @@ impl<C: Cluster> Incident<C> {
         let left = node_remedy_record::status::write::what_is_left(
             &self.record,
             &self.plan,
-            self.parts.clock.now(),
+            self.context.clock.now(),
         );
         if left.is_empty() {
             return;
         }
         let note = sentences::vanished(&self.name(), &left);
         tracing::error!(nodefence = self.name(), "{}", note.text);
-        self.parts.tell(&self.nodefence.spec.node, &note).await;
+        self.context.tell(&self.nodefence.spec.node, &note).await;
     }
 
     fn lost(&self, why: &str) -> Lost {
@@ -191,12 +192,12 @@ impl<C: Cluster> Incident<C> {
     /// write must not let the evidence for a release grow old. No more than one telling waits.
     pub(crate) async fn tell(&mut self, decided: &Transition) {
         let late = self.late.untold.take();
-        let now = self.parts.clock.now();
+        let now = self.context.clock.now();
         let mut notices = Vec::new();
         for notice in &decided.notices {
             if let Notice::Held { reason } = notice {
                 let word = ReasonLabel { reason: word(reason).to_owned() };
-                self.parts.metrics.refusals.get_or_create(&word).inc();
+                self.context.metrics.refusals.get_or_create(&word).inc();
                 if !self.holds.is_news(self.record.phase, reason, now) {
                     continue;
                 }
@@ -235,10 +236,10 @@ impl<C: Cluster> Incident<C> {
             return;
         }
         self.have_told().await;
-        let (parts, node) = (self.parts.clone(), self.nodefence.spec.node.clone());
+        let (context, node) = (self.context.clone(), self.nodefence.spec.node.clone());
         self.telling = Some(tokio::task::spawn_local(async move {
             for note in notes {
-                parts.tell(&node, &note).await;
+                context.tell(&node, &note).await;
             }
         }));
     }
@@ -247,8 +248,8 @@ impl<C: Cluster> Incident<C> {
     /// that is slow for long keeps a lost node from being helped, and that has to be heard.
     pub(crate) fn note_late(&mut self) {
         let reason = ReasonLabel { reason: "StaleView".to_owned() };
-        self.parts.metrics.refusals.get_or_create(&reason).inc();
-        let now = self.parts.clock.now();
+        self.context.metrics.refusals.get_or_create(&reason).inc();
+        let now = self.context.clock.now();
         if self.late.noted_at.is_none_or(|at| now.since(at) >= TELL_LATE_EVERY) {
             self.late = Late { noted_at: Some(now), untold: Some(sentences::late()) };
         }
@@ -267,11 +268,11 @@ impl<C: Cluster> Incident<C> {
         let Some(operation) = self.record.operations.iter().find(|one| one.id == op) else {
             return;
         };
-        let now = self.parts.clock.now();
-        self.parts.audit.called(&self.nodefence, &self.plan, operation, called, now);
-        self.parts.count_call(&self.plan, operation, &called.end);
+        let now = self.context.clock.now();
+        self.context.audit.called(&self.nodefence, &self.plan, operation, called, now);
+        self.context.count_call(&self.plan, operation, &called.end);
         if let Some(method) = self.plan.method(operation.method) {
-            self.parts.reach.note_call(&method.device, &called.end, now);
+            self.context.reach.note_call(&method.device, &called.end, now);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_config::plan::{plan_of, run_policy_of};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide as decide;
 use node_remedy_decide::{Event, Freshness, Record, StorageLease, Transition};
 use node_remedy_observe::volumes::Volumes;
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use crate::finalizer;
 use crate::standstill::Standstill;
 
-pub use crate::state::{Asks, Incident, Late, Mail, Over, Seen};
+pub use crate::state::{Asks, Incident, Late, Over, Seen, WakeUp};
 
 impl<C: Cluster> Incident<C> {
     /// Takes an incident up: a new one, or one that another process left.
@@ -32,22 +32,22 @@ impl<C: Cluster> Incident<C> {
     /// # Errors
     /// Where spec or status contradict themselves; the caller parks it.
     pub fn take_up(
-        parts: Rc<Parts<C>>,
+        context: Rc<Context<C>>,
         epoch: u64,
         nodefence: NodeFence,
-        mail: mpsc::UnboundedReceiver<Mail>,
+        mail: mpsc::UnboundedReceiver<WakeUp>,
     ) -> Result<Self, String> {
         let status = nodefence.status.as_ref().ok_or("its status is missing")?;
         let record = status::read(&nodefence.spec, status).map_err(|error| error.to_string())?;
         let plan = plan_of(&nodefence.spec).map_err(|error| error.to_string())?;
         let policy = run_policy_of(&nodefence.spec.policy);
-        let foreign = is_foreign(&record, &parts.process, epoch);
+        let foreign = is_foreign(&record, &context.process, epoch);
         let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
         let volumes = Volumes::new(nodefence.spec.policy.safe_detach_drivers.iter().cloned());
         let owes_slot = record.slot == decide::Slot::Free;
-        parts.unproven.note(&nodefence.spec.node.name, &plan, &record);
+        context.unproven.note(&nodefence.spec.node.name, &plan, &record);
         Ok(Self {
-            parts,
+            context,
             epoch,
             nodefence,
             plan,
@@ -95,7 +95,8 @@ impl<C: Cluster> Incident<C> {
             self.tell(&decided).await;
             if matches!(self.record.phase, decide::Phase::Final(_)) {
                 self.have_told().await;
-                if let Err(error) = finalizer::let_go(&self.parts.cluster, &self.nodefence).await {
+                if let Err(error) = finalizer::let_go(&self.context.cluster, &self.nodefence).await
+                {
                     tracing::info!(node = self.node(), %error, "failed to let its NodeFence go; again soon");
                 }
                 return Over::Final;
@@ -113,10 +114,10 @@ impl<C: Cluster> Incident<C> {
             }
             Seen::Command(command) => Event::Command(command.clone()),
             Seen::Adopted => {
-                Event::Adopted { epoch: self.epoch, process: self.parts.process.clone() }
+                Event::Adopted { epoch: self.epoch, process: self.context.process.clone() }
             }
         };
-        let now = self.parts.clock.now();
+        let now = self.context.clock.now();
         let mut decided = decide::step(&self.plan, &self.policy, self.record.clone(), event, now);
         if matches!(seen, Seen::Looked(view) if view.freshness == Freshness::Cached) {
             // A cache's word is no look: a node that renews its Lease, and so wakes the run again

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use node_remedy_api::nodefence::DecidingPlugin;
 use node_remedy_decide::{Choice, Decided, Span, Time};
-use node_remedy_observe::caches::Mirror;
+use node_remedy_observe::caches::Caches;
 use node_remedy_observe::live::Facts;
 use node_remedy_observe::view;
 use node_remedy_plugin_store::store::Plugins;
@@ -45,18 +45,18 @@ impl<C: Cluster> Incident<C> {
         let rung = self.nodefence.spec.ladder.get(self.record.rung);
         let Some(asked) = rung.and_then(|rung| rung.plugin.clone()) else { return };
         let Some(facts) = self.facts.as_ref().filter(|_| self.asks.is_empty()) else { return };
-        let now = self.parts.clock.now();
-        let shown = shown(facts, &self.parts.mirror, now, |at| self.parts.clock.when(at));
+        let now = self.context.clock.now();
+        let shown = shown(facts, &self.context.caches, now, |at| self.context.clock.when(at));
         let Some(shown) = shown else { return };
         let tried = tried(self.record.decided(), now);
-        let (parts, node) = (self.parts.clone(), self.node().to_owned());
+        let (context, node) = (self.context.clone(), self.node().to_owned());
         self.asks.spawn_local(async move {
             // The incident began before there was one.
             let digest = Some(asked.digest.as_str()).filter(|digest| !digest.is_empty());
-            let remedy = remedy_of(&parts.calls.plugins, &asked.name, digest);
+            let remedy = remedy_of(&context.calls.plugins, &asked.name, digest);
             let answer = match remedy {
                 Ok(remedy) => {
-                    let (calls, seams) = (&parts.calls, parts.calls.seams.clone());
+                    let (calls, seams) = (&context.calls, context.calls.seams.clone());
                     let remedied = calls.executor.ask(remedy, shown, tried, seams).await;
                     if let Err(why) = &remedied.decision {
                         let (name, digest, now) = (&asked.name, &asked.digest, calls.clock.now());
@@ -94,7 +94,7 @@ fn choice_of(asked: &DecidingPlugin, node: &str, remedied: Remedied) -> Choice {
 /// The node as a remedy is shown it; `when` tells a time of the node's own clock by ours.
 fn shown(
     facts: &Facts,
-    mirror: &Mirror,
+    caches: &Caches,
     now: Time,
     when: impl Fn(Time) -> Time,
 ) -> Option<NodeSeen> {
@@ -107,7 +107,7 @@ fn shown(
         age_s: now.since(when(condition.since)).0 / 1_000,
     });
     let with_volumes = facts.pods.values().filter(|pod| !pod.volumes.is_empty());
-    let (unhealthy, peers) = view::peers_of(mirror, &node.name);
+    let (unhealthy, peers) = view::peers_of(caches, &node.name);
     Some(NodeSeen {
         name: node.name.clone(),
         labels: node.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),

@@ -6,36 +6,36 @@ use std::rc::Rc;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::policy::RepeatAlarm;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::events::Note;
 use node_remedy_runtime::metrics::{NodeLabel, ProblemLabels};
 
 /// Counts an incident that was just opened, and tells if there were too many of its node. The
 /// telling is beside the path: an Event that takes long must not hold up the incident.
-pub fn note<C: Cluster>(parts: &Rc<Parts<C>>, alarm: Option<&RepeatAlarm>, opened: &NodeFence) {
+pub fn note<C: Cluster>(context: &Rc<Context<C>>, alarm: Option<&RepeatAlarm>, opened: &NodeFence) {
     let node = opened.spec.node.name.clone();
     let condition = opened.spec.trigger.condition_type.clone();
     let problem = ProblemLabels { node: node.clone(), condition };
-    parts.metrics.problems.get_or_create(&problem).inc();
+    context.metrics.problems.get_or_create(&problem).inc();
     let Some(alarm) = alarm else { return };
-    let since = parts.clock.now().0.saturating_sub(alarm.window.ms);
+    let since = context.clock.now().0.saturating_sub(alarm.window.ms);
     let count = {
-        let all = parts.mirror.nodefences.all();
+        let all = context.caches.nodefences.all();
         incidents_since(all.values().map(|kept| &kept.0), opened, since)
     };
     if count < alarm.count {
         return;
     }
-    parts.metrics.repeats.get_or_create(&NodeLabel { node: node.clone() }).inc();
+    context.metrics.repeats.get_or_create(&NodeLabel { node: node.clone() }).inc();
     let text = format!(
         "incident {count} of this node within {}; see: node-remedy history {node}",
         alarm.window
     );
     let note = Note { reason: "RepeatedIncidents".to_owned(), text, warning: true };
     tracing::warn!(node, "{}", note.text);
-    let (parts, about) = (parts.clone(), opened.spec.node.clone());
-    tokio::task::spawn_local(async move { parts.tell(&about, &note).await });
+    let (context, about) = (context.clone(), opened.spec.node.clone());
+    tokio::task::spawn_local(async move { context.tell(&about, &note).await });
 }
 
 /// Incidents of the node that were opened since then, the one just opened among them.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
     Choice, Command, End, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer, StorageLease, Time,
@@ -24,7 +24,7 @@ use crate::standstill::Standstill;
 
 /// What can reach an incident; one mail is one reason to look.
 #[derive(Debug)]
-pub enum Mail {
+pub enum WakeUp {
     /// Something about its node, its pods or its NodeFence changed in a cache.
     Wake,
 }
@@ -59,7 +59,7 @@ pub enum Over {
 
 /// One incident, and all that its task holds.
 pub struct Incident<C: Cluster> {
-    pub(crate) parts: Rc<Parts<C>>,
+    pub(crate) context: Rc<Context<C>>,
     pub(crate) epoch: u64,
     /// As last written.
     pub(crate) nodefence: NodeFence,
@@ -91,7 +91,7 @@ pub struct Incident<C: Cluster> {
     pub(crate) locked_at: Option<Time>,
     /// Who has that lock instead, if it was lost.
     pub(crate) locked_by: Option<String>,
-    pub(crate) mail: mpsc::UnboundedReceiver<Mail>,
+    pub(crate) mail: mpsc::UnboundedReceiver<WakeUp>,
     pub(crate) calls: JoinSet<(OpId, Called)>,
     /// At most one.
     pub(crate) asks: Asks,

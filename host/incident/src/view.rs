@@ -7,7 +7,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_config::plan::gate_policy_of;
 use node_remedy_config::signs::threshold_of;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide as decide;
 use node_remedy_decide::bug::{Bug, is_sown};
 use node_remedy_decide::{People, Time, View};
@@ -24,21 +24,26 @@ use crate::state::Incident;
 
 /// The view of an open incident.
 pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
-    let parts = &incident.parts;
-    let now = parts.clock.now();
+    let context = &incident.context;
+    let now = context.clock.now();
     let spec = &incident.nodefence.spec;
     let threshold = threshold_of(&spec.trigger);
     let node = facts.node.as_ref().map(|node| {
         let (lease, events) = (facts.lease.as_ref(), facts.events.as_deref());
-        node_view(node, lease, events, &parts.mirror, &parts.clock)
+        node_view(node, lease, events, &context.caches, &context.clock)
     });
     let trigger = node
         .as_ref()
         .map_or(decide::Crossing::Unclear, |node| decide::crossed(node, &threshold, now));
-    let mut gate =
-        gate_view(&parts.mirror, &parts.clock, &spec.gate, &spec.node.name, Some(&incident.name()));
+    let mut gate = gate_view(
+        &context.caches,
+        &context.clock,
+        &spec.gate,
+        &spec.node.name,
+        Some(&incident.name()),
+    );
     gate.held_by.clone_from(&incident.locked_by);
-    let lost = parts.mirror.not_followed();
+    let lost = context.caches.not_followed();
     gate.not_followed = (!lost.is_empty()).then(|| lost.join(", "));
     note_sign(&mut gate, node.as_ref(), &trigger);
     // Released pods may still run in this boot, so it has to end although no sign is left.
@@ -46,27 +51,29 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     gate.sign_since = gate.sign_since.or(released.map(|at| Time(at.ms)));
     gate.words = match &facts.node {
         Some(seen) => {
-            vetoes::of_node(&facts.said, seen, &parts.mirror.changes, &spec.gate, &parts.clock)
+            vetoes::of_node(&facts.said, seen, &context.caches.changes, &spec.gate, &context.clock)
         }
         None => vetoes::of_gone(&facts.said, &spec.node.name, &spec.gate, now),
     };
     gate.closed_device =
-        device_quarantine::device_of(&spec.plan, &parts.mirror, Some(&incident.name()));
+        device_quarantine::device_of(&spec.plan, &context.caches, Some(&incident.name()));
     let named = facts.node.as_ref().filter(|node| node.uid == spec.node.uid);
     gate.disputed = match named {
-        Some(node) => disputed(parts, &spec.plan, node),
+        Some(node) => disputed(context, &spec.plan, node),
         None if is_sown(Bug::GoneCutAgain) => None,
-        None => claims::given_to_another(&spec.plan, &spec.node, parts.mirror.nodes.all().values()),
+        None => {
+            claims::given_to_another(&spec.plan, &spec.node, context.caches.nodes.all().values())
+        }
     };
     gate.unverified = unverified(incident);
     gate.storage.clone_from(&incident.storage);
     let policy = gate_policy_of(&spec.gate);
-    let hosts_us = parts.host_node.as_deref() == Some(spec.node.name.as_str());
+    let hosts_us = context.host_node.as_deref() == Some(spec.node.name.as_str());
     let looked = view(facts, &incident.volumes, node, trigger, decide::gate(&policy, &gate, now));
     let is_another_machine = facts.node.as_ref().is_some_and(|node| {
         node.uid != spec.node.uid && pins::is_another(&spec.node.system_uuid, node)
     });
-    let dump = kdump::seen(&parts.dumps, &parts.clock, facts);
+    let dump = kdump::seen(&context.dumps, &context.clock, facts);
     let people = people_of(incident);
     let reached_elsewhere = is_reached_elsewhere(incident);
     let job = incident.job.clone();
@@ -84,32 +91,36 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
 }
 
 /// Why a pinned plan may cut another Node's machine.
-pub fn disputed<C: Cluster>(parts: &Parts<C>, plan: &NodePlan, node: &NodeSeen) -> Option<String> {
-    let (config, nodes) = (parts.config.borrow(), parts.mirror.nodes.all());
+pub fn disputed<C: Cluster>(
+    context: &Context<C>,
+    plan: &NodePlan,
+    node: &NodeSeen,
+) -> Option<String> {
+    let (config, nodes) = (context.config.borrow(), context.caches.nodes.all());
     let present = config.plan_with(node, &mut Tables::new());
     // A configuration that is gone or invalid corrects nothing.
     let is_outlet = |method: &Method| {
         // What cannot be told may be one.
-        let facts = method.plugin.as_deref().map(|plugin| parts.calls.facts_of(plugin));
+        let facts = method.plugin.as_deref().map(|plugin| context.calls.facts_of(plugin));
         facts.is_some_and(|facts| facts.map_or(true, |facts| facts.is_outlet()))
     };
     let corrected = || claims::corrected(plan, &present.ok()?, is_outlet);
     let changed = config.pin_changed(node).or_else(corrected);
-    let rival = || parts.claims().rival(&node.name, plan);
+    let rival = || context.claims().rival(&node.name, plan);
     changed.or_else(rival).or_else(|| claims::claimed(plan, node, nodes.values()))
 }
 
 /// Whether another process says that it reaches the device that is waited for.
 pub fn is_reached_elsewhere<C: Cluster>(incident: &Incident<C>) -> bool {
-    let kept = incident.parts.mirror.nodefences.find(&incident.name());
+    let kept = incident.context.caches.nodefences.find(&incident.name());
     kept.is_some_and(|kept| {
-        node_remedy_probe::reached_elsewhere::is_reached_elsewhere(&incident.parts, &kept.0)
+        node_remedy_probe::reached_elsewhere::is_reached_elsewhere(&incident.context, &kept.0)
     })
 }
 
 /// What people said of an incident and still stands.
 pub fn people_of<C: Cluster>(incident: &Incident<C>) -> People {
-    let kept = incident.parts.mirror.nodefences.find(&incident.name());
+    let kept = incident.context.caches.nodefences.find(&incident.name());
     let is_same = |nodefence: &NodeFence| nodefence.uid() == incident.nodefence.uid();
     People { approved: kept.is_some_and(|kept| is_same(&kept.0) && is_approved(&kept.0)) }
 }
@@ -118,6 +129,6 @@ pub fn people_of<C: Cluster>(incident: &Incident<C>) -> People {
 pub fn unverified<C: Cluster>(incident: &Incident<C>) -> Option<String> {
     let methods = incident.plan.methods.iter().filter(|method| is_labelled_outlet(method));
     let devices: BTreeSet<&str> = methods.map(|method| method.device.as_str()).collect();
-    let parts = &incident.parts;
-    parts.unproven.in_the_way(incident.node(), &devices, parts.clock.now())
+    let context = &incident.context;
+    context.unproven.in_the_way(incident.node(), &devices, context.clock.now())
 }

@@ -16,7 +16,7 @@ use node_remedy_record::sentences;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
 use crate::neighbours;
-use crate::state::{Incident, Mail, Seen};
+use crate::state::{Incident, Seen, WakeUp};
 
 /// After a failed live look.
 const LOOK_AGAIN_MS: u64 = 1_000;
@@ -42,16 +42,17 @@ impl<C: Cluster> Incident<C> {
                     }
                     Err(error) => {
                         tracing::warn!(node = self.node(), %error, "failed to look; again soon");
-                        let lasts = self.looks.fails(self.parts.clock.now());
+                        let lasts = self.looks.fails(self.context.clock.now());
                         let what = "its node and what is on it cannot be read";
                         self.tell_standstill(what, lasts, &error).await;
-                        let again = self.parts.clock.now().0.saturating_add(LOOK_AGAIN_MS);
+                        let again = self.context.clock.now().0.saturating_add(LOOK_AGAIN_MS);
                         self.next_look = Some(Time(again));
                     }
                 }
             }
             let wait = self.next_look.map_or(SLEEP_MAX, |at| {
-                Duration::from_millis(at.0.saturating_sub(self.parts.clock.now().0)).min(SLEEP_MAX)
+                Duration::from_millis(at.0.saturating_sub(self.context.clock.now().0))
+                    .min(SLEEP_MAX)
             });
             tokio::select! {
                 biased;
@@ -71,14 +72,14 @@ impl<C: Cluster> Incident<C> {
                     }
                 }
                 Some(mail) = self.mail.recv() => {
-                    let Mail::Wake = mail;
+                    let WakeUp::Wake = mail;
                     while self.mail.try_recv().is_ok() {}
                     if self.is_gone().await {
                         return None;
                     }
                     let words = self.words_of_people();
                     self.pending.extend(words);
-                    let facts = cached(&self.parts.mirror, &self.parts.clock, self.node());
+                    let facts = cached(&self.context.caches, &self.context.clock, self.node());
                     self.pending.push_back(Seen::Looked(Box::new(crate::view::of_incident(self, &facts))));
                 }
                 () = tokio::time::sleep(wait) => {
@@ -94,21 +95,21 @@ impl<C: Cluster> Incident<C> {
     /// Whether its NodeFence is gone, which its finalizer prevents and whoever takes that off can do. One that was
     /// just written may not stand in the cache yet.
     async fn is_gone(&self) -> bool {
-        let nodefences = &self.parts.mirror.nodefences;
+        let nodefences = &self.context.caches.nodefences;
         let is_ours = |found: &NodeFence| found.uid() == self.nodefence.uid();
         if !nodefences.is_followed()
             || nodefences.find(&self.name()).is_some_and(|kept| is_ours(&kept.0))
         {
             return false;
         }
-        let found = self.parts.cluster.get::<NodeFence>(At::cluster(&self.name())).await;
+        let found = self.context.cluster.get::<NodeFence>(At::cluster(&self.name())).await;
         found.is_ok_and(|found| !found.is_some_and(|found| is_ours(&found)))
     }
 
     /// What the deletion of its NodeFence asks for, once: a run that has switched nothing off and released nothing
     /// is over; any other one goes on to its end, as what it took has to be given back.
     fn deletion(&mut self) -> Option<Seen> {
-        let kept = self.parts.mirror.nodefences.find(&self.name())?;
+        let kept = self.context.caches.nodefences.find(&self.name())?;
         let is_deleted =
             kept.0.uid() == self.nodefence.uid() && kept.0.metadata.deletion_timestamp.is_some();
         if !is_deleted || self.deletion_heard {
@@ -118,7 +119,7 @@ impl<C: Cluster> Incident<C> {
             // Whether anything is switched off is known at its end: one that has not begun is not begun any more. What is
             // cut again behind a release is not theirs.
             if self.record.first_released_at.is_none() {
-                self.parts.calls.gate.withdraw(&self.operation(open.id));
+                self.context.calls.gate.withdraw(&self.operation(open.id));
             }
             return None;
         }
@@ -134,25 +135,25 @@ impl<C: Cluster> Incident<C> {
     }
 
     async fn look(&mut self) -> Result<View, ClusterError> {
-        let parts = self.parts.clone();
-        let (limits, now) = (&self.nodefence.spec.gate, || parts.clock.now());
+        let context = self.context.clone();
+        let (limits, now) = (&self.nodefence.spec.gate, || context.clock.now());
         // All at once: a slow server must not make what was read first too old to act on.
         let pods: Vec<PodSeen> = {
-            let pods = parts.mirror.pods.all();
+            let pods = context.caches.pods.all();
             let of_node = pods.values().filter(|pod| pod.node == self.node());
             of_node.filter(|pod| volumes::wanted(pod, &self.plan, &self.policy)).cloned().collect()
         };
         let (facts, job, storage, ()) = futures::try_join!(
-            live(&parts.cluster, &parts.mirror, &parts.clock, self.node()),
+            live(&context.cluster, &context.caches, &context.clock, self.node()),
             self.look_for_job(),
-            async { Ok(parts.storage.of_node(&parts.cluster, limits, self.node(), now).await) },
+            async { Ok(context.storage.of_node(&context.cluster, limits, self.node(), now).await) },
             async {
-                self.volumes.look(&parts.cluster, &pods, self.node()).await;
+                self.volumes.look(&context.cluster, &pods, self.node()).await;
                 Ok(())
             },
         )?;
         (self.job, self.storage) = (job, storage);
-        if parts.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
+        if context.clock.now().since(facts.taken_at) > VIEW_AGE_MAX {
             self.note_late();
         }
         let mut leases = std::mem::take(&mut self.neighbours_read);
@@ -165,7 +166,9 @@ impl<C: Cluster> Incident<C> {
 
     /// The words that somebody annotated the NodeFence with since they were last heard.
     fn words_of_people(&mut self) -> Vec<Seen> {
-        let Some(kept) = self.parts.mirror.nodefences.find(&self.name()) else { return Vec::new() };
+        let Some(kept) = self.context.caches.nodefences.find(&self.name()) else {
+            return Vec::new();
+        };
         let uid = self.nodefence.uid().unwrap_or_default();
         let annotations = kept.0.annotations();
         let said: BTreeMap<&str, String> = COMMANDS
@@ -200,10 +203,10 @@ fn command(key: &str, word: &str, uid: &str) -> Option<Command> {
 
 /// The boot that a person says is off, and who says so, if it is said of this NodeFence.
 fn confirmed(word: &str, uid: &str) -> Option<(String, String)> {
-    let mut parts = word.splitn(3, '/');
-    let (about, boot_id) = (parts.next()?, parts.next()?);
+    let mut context = word.splitn(3, '/');
+    let (about, boot_id) = (context.next()?, context.next()?);
     // A user's name may have slashes itself. Without one, somebody wrote it by hand.
-    let by = parts
+    let by = context
         .next()
         .unwrap_or("whoever annotated the NodeFence; the API server's audit log names them");
     let boot_id = boot_id.chars().take(MACHINE_ID_CHARACTERS_MAX).collect();

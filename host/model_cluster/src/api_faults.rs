@@ -15,7 +15,7 @@ use node_remedy_world::time::after;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::driver::Shared;
-use crate::interceptor::{Door, Request};
+use crate::interceptor::{Interceptor, Request};
 use crate::repeats::Repeats;
 
 /// What a throttled client is asked to wait.
@@ -25,7 +25,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 const OTHERS_FIRST_MAX: u64 = 6;
 
 /// The faults of a scenario, as one process meets them.
-pub struct BadWay {
+pub struct ApiFaults {
     shared: Shared,
     clock: VirtualClock,
     repeats: Repeats,
@@ -37,7 +37,7 @@ pub struct BadWay {
     order: Option<RefCell<Rng>>,
 }
 
-impl BadWay {
+impl ApiFaults {
     /// What is to befall the way of one process; each draws for itself.
     pub fn of(shared: Shared, clock: VirtualClock, scenario: &Scenario, process: u32) -> Self {
         let draws =
@@ -86,7 +86,7 @@ impl BadWay {
     }
 }
 
-impl Door for BadWay {
+impl Interceptor for ApiFaults {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         self.give_way().await;
         if let Some((write, times)) = self.repeats.note(request, self.clock.now()) {

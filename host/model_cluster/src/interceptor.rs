@@ -25,12 +25,12 @@ pub struct Request<'a> {
     pub namespace: Option<&'a str>,
     /// Requests that create or select name no object.
     pub name: Option<&'a str>,
-    /// Makes what is created, replaced or merged into a status: most doors do not ask.
+    /// Makes what is created, replaced or merged into a status: most interceptors do not ask.
     sent: Option<Box<dyn Fn() -> Option<Value> + 'a>>,
 }
 
 /// What every request of the controller passes, and every answer to it.
-pub trait Door: 'static {
+pub trait Interceptor: 'static {
     /// Lets a request through, at once or later, or denies it.
     fn admit(&self, request: &Request<'_>) -> impl Future<Output = Result<(), ClusterError>>;
 
@@ -70,62 +70,62 @@ impl Request<'_> {
 /// Lets everything through.
 pub struct Open;
 
-impl Door for Open {
+impl Interceptor for Open {
     async fn admit(&self, _: &Request<'_>) -> Result<(), ClusterError> {
         Ok(())
     }
 }
 
-/// A door of whatever kind: a controller is compiled once for all of them.
-pub trait AnyDoor {
-    /// [`Door::admit`].
+/// An interceptor of whatever kind: a controller is compiled once for all of them.
+pub trait AnyInterceptor {
+    /// [`Interceptor::admit`].
     fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
-    /// [`Door::carried_out_late`].
+    /// [`Interceptor::carried_out_late`].
     fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration>;
-    /// [`Door::starts`].
+    /// [`Interceptor::starts`].
     fn starts(&self) -> u64;
-    /// [`Door::answer`].
+    /// [`Interceptor::answer`].
     fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a>;
-    /// [`Door::told`].
+    /// [`Interceptor::told`].
     fn told<'a>(&'a self, resource: &'a str) -> Passing<'a>;
 }
 
-/// What comes of something that passes a door.
+/// What comes of something that passes an interceptor.
 pub type Passing<'a> = LocalBoxFuture<'a, Result<(), ClusterError>>;
 
-impl<D: Door> AnyDoor for D {
+impl<D: Interceptor> AnyInterceptor for D {
     fn admit<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
-        Box::pin(Door::admit(self, request))
+        Box::pin(Interceptor::admit(self, request))
     }
 
     fn carried_out_late(&self, request: &Request<'_>) -> Option<Duration> {
-        Door::carried_out_late(self, request)
+        Interceptor::carried_out_late(self, request)
     }
 
     fn starts(&self) -> u64 {
-        Door::starts(self)
+        Interceptor::starts(self)
     }
 
     fn answer<'a>(&'a self, request: &'a Request<'_>) -> Passing<'a> {
-        Box::pin(Door::answer(self, request))
+        Box::pin(Interceptor::answer(self, request))
     }
 
     fn told<'a>(&'a self, resource: &'a str) -> Passing<'a> {
-        Box::pin(Door::told(self, resource))
+        Box::pin(Interceptor::told(self, resource))
     }
 }
 
-/// A cluster behind a door.
+/// A cluster behind an interceptor.
 #[derive(Clone)]
 pub struct Guarded<C> {
     server: C,
-    door: Rc<dyn AnyDoor>,
+    interceptor: Rc<dyn AnyInterceptor>,
 }
 
 impl<C> Guarded<C> {
-    /// `server` behind `door`.
-    pub fn new(server: C, door: Rc<dyn AnyDoor>) -> Self {
-        Self { server, door }
+    /// `server` behind `interceptor`.
+    pub fn new(server: C, interceptor: Rc<dyn AnyInterceptor>) -> Self {
+        Self { server, interceptor }
     }
 }
 
@@ -135,9 +135,9 @@ impl<C: Cluster> Guarded<C> {
         asked: Request<'_>,
         carried_out: impl Future<Output = Result<T, ClusterError>>,
     ) -> Result<T, ClusterError> {
-        self.door.admit(&asked).await?;
+        self.interceptor.admit(&asked).await?;
         let answer = carried_out.await?;
-        self.door.answer(&asked).await?;
+        self.interceptor.answer(&asked).await?;
         Ok(answer)
     }
 
@@ -149,15 +149,15 @@ impl<C: Cluster> Guarded<C> {
         carried_out: impl Future<Output = Result<T, ClusterError>>,
         later: impl FnOnce(C) -> LocalBoxFuture<'static, ()>,
     ) -> Result<T, ClusterError> {
-        let Some(wait) = self.door.carried_out_late(&asked) else {
+        let Some(wait) = self.interceptor.carried_out_late(&asked) else {
             return self.pass(asked, carried_out).await;
         };
-        self.door.admit(&asked).await?;
-        let (work, door) = (later(self.server.clone()), Rc::clone(&self.door));
-        let starts = door.starts();
+        self.interceptor.admit(&asked).await?;
+        let (work, interceptor) = (later(self.server.clone()), Rc::clone(&self.interceptor));
+        let starts = interceptor.starts();
         tokio::task::spawn_local(async move {
             tokio::time::sleep(wait).await;
-            if door.starts() == starts {
+            if interceptor.starts() == starts {
                 work.await;
             }
         });
@@ -231,11 +231,11 @@ impl<C: Cluster> Cluster for Guarded<C> {
 
     async fn watch<K: Object>(&self, scope: &Scope, from: &str) -> Result<Watch<K>, ClusterError> {
         let told = self.pass(select::<K>("watch", scope), self.server.watch(scope, from)).await?;
-        let door = self.door.clone();
+        let interceptor = self.interceptor.clone();
         let passed = told.then(move |change| {
-            let door = door.clone();
+            let interceptor = interceptor.clone();
             async move {
-                door.told(&K::plural(&())).await?;
+                interceptor.told(&K::plural(&())).await?;
                 change
             }
         });

@@ -1,7 +1,7 @@
 //! Observe: the world as plain values, from caches for watching and live before acting.
 //!
 //! In the order data flows: [`seen`] prunes objects, [`store`] keeps them, [`reflect`]
-//! keeps the stores equal to the API server, [`Mirror`] is all stores together, `view`
+//! keeps the stores equal to the API server, [`Caches`] is all stores together, `view`
 //! makes of them what `decide` reads. Nothing here judges.
 
 use std::cell::Cell;
@@ -28,7 +28,7 @@ use crate::off_sightings::OffSightings;
 use crate::pruned::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use crate::reflector::{Heard, reflect};
 use crate::store::{Changed, Store};
-use crate::unhealthy_nodes::Unwell;
+use crate::unhealthy_nodes::UnhealthyNodes;
 
 /// Where kubelets keep their Leases.
 pub const NODE_LEASES: &str = "kube-node-lease";
@@ -39,7 +39,7 @@ pub fn lease_key(node: &str) -> String {
 }
 
 /// Everything the controller watches.
-pub struct Mirror {
+pub struct Caches {
     /// By name.
     pub nodes: Rc<Store<NodeSeen>>,
     /// By namespace/name.
@@ -65,7 +65,7 @@ pub struct Mirror {
     /// When each recorded off was first seen.
     pub off_sightings: Rc<OffSightings>,
     /// Nodes with a sign of their own.
-    pub unwell: Unwell,
+    pub unhealthy: UnhealthyNodes,
     /// Which silent nodes answer.
     pub answers: Answers,
     /// By name.
@@ -92,7 +92,7 @@ impl<K: Object> Kept<K> {
     }
 }
 
-impl Mirror {
+impl Caches {
     /// Empty stores that report to `changes`.
     pub fn new(changes: &mpsc::UnboundedSender<Changed>) -> Rc<Self> {
         Rc::new(Self {
@@ -110,7 +110,7 @@ impl Mirror {
             events: NodeEvents::new(changes),
             changes: Rc::default(),
             off_sightings: Rc::default(),
-            unwell: Unwell::default(),
+            unhealthy: UnhealthyNodes::default(),
             answers: Answers::new(changes),
             pauses: Store::new("RemedyPause", changes.clone()),
             heard: Rc::new(Cell::new(Time(0))),

@@ -26,7 +26,7 @@ use node_remedy_config::wiring::Wiring;
 use node_remedy_decide::Threshold;
 use node_remedy_plugin_store::store::Plugins;
 
-use crate::caches::Mirror;
+use crate::caches::Caches;
 use crate::claims::Claims;
 use crate::config::invalid::Invalid;
 use crate::config::written::written;
@@ -102,10 +102,10 @@ pub struct NodeThreshold {
 
 impl Config {
     /// Reads all objects; an invalid one leaves `before`'s version of it in force.
-    pub fn read(mirror: &Mirror, before: &Self) -> (Self, Vec<Readout>) {
+    pub fn read(caches: &Caches, before: &Self) -> (Self, Vec<Readout>) {
         let mut config = Self::default();
         let mut readouts = Vec::new();
-        for one in written(POLICIES, &mirror.remedies) {
+        for one in written(POLICIES, &caches.remedies) {
             let last = before.policies.get(&one.name).cloned();
             let (read, readout) = one.settle(policy::read, last);
             if read.is_none() {
@@ -114,7 +114,7 @@ impl Config {
             readouts.push(readout);
             config.policies.extend(read.map(|policy| (one.name, policy)));
         }
-        for one in written(FENCES, &mirror.fences) {
+        for one in written(FENCES, &caches.fences) {
             let last = before.fences.get(&one.name).cloned();
             let (read, readout) = one.settle(plan::read, last);
             if read.is_none() {
@@ -123,19 +123,19 @@ impl Config {
             readouts.push(readout);
             config.fences.extend(read.map(|source| (one.name, source)));
         }
-        for one in written("FencePlugin", &mirror.plugins) {
+        for one in written("FencePlugin", &caches.plugins) {
             let last = before.plugins.get(&one.name).cloned();
             let (read, readout) = one.settle(plugin, last);
             readouts.push(readout);
             config.plugins.extend(read.map(|source| (one.name, source)));
         }
-        config.read_config_maps(mirror, before, &mut readouts);
+        config.read_config_maps(caches, before, &mut readouts);
         (config, readouts)
     }
 
     /// ConfigMaps of our namespace: the proposals' configurations, and inventories.
-    fn read_config_maps(&mut self, mirror: &Mirror, before: &Self, readouts: &mut Vec<Readout>) {
-        let config_maps = mirror.config_maps.all();
+    fn read_config_maps(&mut self, caches: &Caches, before: &Self, readouts: &mut Vec<Readout>) {
+        let config_maps = caches.config_maps.all();
         let documents: Vec<Document> = config_maps
             .values()
             .map(|kept| Document::from_object(&json("ConfigMap", &kept.0)))

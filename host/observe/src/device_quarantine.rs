@@ -10,7 +10,7 @@ use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{ClosedDevice, Span, Time};
 
-use crate::caches::Mirror;
+use crate::caches::Caches;
 
 /// Two devices of a kind that fail within this time speak against the kind.
 const TOGETHER: Span = Span::minutes(60);
@@ -30,8 +30,8 @@ pub struct Failed {
 }
 
 /// A device of this plan that is closed; what the incident `own` did is for its own retries.
-pub fn device_of(plan: &NodePlan, mirror: &Mirror, own: Option<&str>) -> Option<ClosedDevice> {
-    let nodefences = mirror.nodefences.all();
+pub fn device_of(plan: &NodePlan, caches: &Caches, own: Option<&str>) -> Option<ClosedDevice> {
+    let nodefences = caches.nodefences.all();
     let others = nodefences.values().map(|kept| &kept.0);
     let failed = others.filter(|one| Some(one.name_any().as_str()) != own).flat_map(failed_in);
     find(plan, &failed.collect::<Vec<_>>())

@@ -14,18 +14,18 @@ use node_remedy_runtime::clock::time_of;
 use node_remedy_runtime::cluster::unread::{Read, Unread};
 use node_remedy_runtime::cluster::{Cluster, Scope};
 
-use crate::caches::Mirror;
+use crate::caches::Caches;
 use crate::nodefences::{is_approved, was_superseded};
 
 /// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
 const READ_MAX: Duration = Duration::from_secs(4);
 
 /// As the cache has them, where the limits ask for them.
-pub fn cached(mirror: &Mirror, limits: &GateLimits) -> Incidents {
+pub fn cached(caches: &Caches, limits: &GateLimits) -> Incidents {
     if limits.breaker.is_none() {
         return Incidents::NotAsked;
     }
-    let (nodefences, unread) = (mirror.nodefences.all(), mirror.nodefences.unread());
+    let (nodefences, unread) = (caches.nodefences.all(), caches.nodefences.unread());
     incidents_of(
         nodefences
             .values()

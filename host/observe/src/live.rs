@@ -18,7 +18,7 @@ use node_remedy_decide::{Freshness, Time};
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 
-use crate::caches::{Mirror, NODE_LEASES, lease_key};
+use crate::caches::{Caches, NODE_LEASES, lease_key};
 use crate::node_events::EventSeen;
 use crate::pruned::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
 use crate::vetoes;
@@ -51,23 +51,23 @@ pub struct Facts {
 }
 
 /// From the caches.
-pub fn cached(mirror: &Mirror, clock: &Clock, name: &str) -> Facts {
+pub fn cached(caches: &Caches, clock: &Clock, name: &str) -> Facts {
     Facts {
         taken_at: clock.now(),
         freshness: Freshness::Cached,
-        node: mirror.nodes.find(name),
-        lease: mirror.leases.find(&lease_key(name)),
-        pods: by_pod_uid(mirror.pods.of_node(name).into_iter()),
-        attachments: by_uid(mirror.attachments.of_node(name).into_iter()),
-        events: mirror.events.of(name),
-        said: vetoes::cached(mirror),
+        node: caches.nodes.find(name),
+        lease: caches.leases.find(&lease_key(name)),
+        pods: by_pod_uid(caches.pods.of_node(name).into_iter()),
+        attachments: by_uid(caches.attachments.of_node(name).into_iter()),
+        events: caches.events.of(name),
+        said: vetoes::cached(caches),
     }
 }
 
 /// From the API server, by quorum reads.
 pub async fn live<C: Cluster>(
     cluster: &C,
-    mirror: &Mirror,
+    caches: &Caches,
     clock: &Clock,
     name: &str,
 ) -> Result<Facts, ClusterError> {
@@ -77,16 +77,16 @@ pub async fn live<C: Cluster>(
         cluster.get::<Node>(At::cluster(name)),
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
-        attachments_of(cluster, mirror, name),
-        async { Ok(events_of(cluster, mirror, name).await) },
+        attachments_of(cluster, caches, name),
+        async { Ok(events_of(cluster, caches, name).await) },
         async { Ok(vetoes::read(cluster).await) },
     )?;
-    mirror.hear(clock.now());
+    caches.hear(clock.now());
     Ok(Facts {
         taken_at,
         freshness: Freshness::Live,
-        node: node.and_then(|node| dated(mirror, clock, node)),
-        lease: lease.and_then(|lease| timed(mirror, clock, lease)),
+        node: node.and_then(|node| dated(caches, clock, node)),
+        lease: lease.and_then(|lease| timed(caches, clock, lease)),
         pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
         attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
         events,
@@ -95,18 +95,18 @@ pub async fn live<C: Cluster>(
 }
 
 /// Events that cannot be read in time are not known: nothing is cut for them then, and nothing else waits for them.
-async fn events_of<C: Cluster>(cluster: &C, mirror: &Mirror, name: &str) -> Option<Vec<EventSeen>> {
-    let read = tokio::time::timeout(EVENTS_READ_MAX, mirror.events.live(cluster, name)).await;
+async fn events_of<C: Cluster>(cluster: &C, caches: &Caches, name: &str) -> Option<Vec<EventSeen>> {
+    let read = tokio::time::timeout(EVENTS_READ_MAX, caches.events.live(cluster, name)).await;
     read.ok()?.ok()?
 }
 
 /// The attachments that the watch told of, as the API server has them now.
 async fn attachments_of<C: Cluster>(
     cluster: &C,
-    mirror: &Mirror,
+    caches: &Caches,
     node: &str,
 ) -> Result<Vec<AttachmentSeen>, ClusterError> {
-    let known = mirror.attachments.of_node(node).into_iter();
+    let known = caches.attachments.of_node(node).into_iter();
     stream::iter(known.map(|one| one.name))
         .map(|name| async move { cluster.get::<VolumeAttachment>(At::cluster(&name)).await })
         .buffered(READS_AT_ONCE)
@@ -116,16 +116,16 @@ async fn attachments_of<C: Cluster>(
 }
 
 /// A Node read live, its conditions dated against what the watch saw last.
-fn dated(mirror: &Mirror, clock: &Clock, node: Node) -> Option<NodeSeen> {
+fn dated(caches: &Caches, clock: &Clock, node: Node) -> Option<NodeSeen> {
     let seen = NodeSeen::of(node)?;
-    let before = mirror.nodes.find(&seen.name);
+    let before = caches.nodes.find(&seen.name);
     Some(seen.after(before.as_ref(), clock))
 }
 
 /// A Lease read live: renewed since the cache saw it means renewed now.
-pub fn timed(mirror: &Mirror, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
+pub fn timed(caches: &Caches, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
     let seen = LeaseSeen::of(lease, clock.now())?;
-    match mirror.leases.find(&lease_key(&seen.node)) {
+    match caches.leases.find(&lease_key(&seen.node)) {
         Some(before) if before.renewed == seen.renewed => Some(before),
         Some(before) => Some(seen.after(&before)),
         None => Some(seen),

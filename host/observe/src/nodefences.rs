@@ -5,7 +5,7 @@ use node_remedy_api::annotations::APPROVE;
 use node_remedy_api::nodefence::{FinalReason, NodeFence, State};
 use node_remedy_decide::{Span, Time};
 
-use crate::caches::Mirror;
+use crate::caches::Caches;
 use crate::pruned::NodeSeen;
 
 /// Whether a person approved this very incident.
@@ -38,8 +38,8 @@ pub fn was_superseded(nodefence: &NodeFence) -> bool {
 }
 
 /// When the node's last incident ended to make way for a fence; `None` if it ended otherwise.
-pub fn last_superseded(mirror: &Mirror, node: &NodeSeen) -> Option<Time> {
-    let nodefences = mirror.nodefences.all();
+pub fn last_superseded(caches: &Caches, node: &NodeSeen) -> Option<Time> {
+    let nodefences = caches.nodefences.all();
     let of_node = nodefences.values().map(|kept| &kept.0);
     let over = of_node.filter(|one| one.spec.node.uid == node.uid && !is_open(one));
     let ended = over.filter_map(|one| one.status.as_ref());

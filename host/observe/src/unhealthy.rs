@@ -5,7 +5,7 @@ use node_remedy_config::signs::is_of_silence;
 use node_remedy_decide::{Crossing, crossed};
 use node_remedy_runtime::clock::Clock;
 
-use crate::caches::{Mirror, lease_key};
+use crate::caches::{Caches, lease_key};
 use crate::config::Config;
 use crate::view;
 
@@ -14,24 +14,24 @@ use crate::view;
 pub fn look_over<'a>(
     nodes: impl Iterator<Item = &'a String>,
     config: &Config,
-    mirror: &Mirror,
+    caches: &Caches,
     clock: &Clock,
 ) {
     if !config.has_own_signs() {
-        mirror.unwell.clear();
+        caches.unhealthy.clear();
         return;
     }
     for name in nodes {
-        mirror.unwell.set(name, has_sign(name, config, mirror, clock));
+        caches.unhealthy.set(name, has_sign(name, config, caches, clock));
     }
 }
 
-fn has_sign(name: &str, config: &Config, mirror: &Mirror, clock: &Clock) -> bool {
-    let Some(seen) = mirror.nodes.find(name) else { return false };
+fn has_sign(name: &str, config: &Config, caches: &Caches, clock: &Clock) -> bool {
+    let Some(seen) = caches.nodes.find(name) else { return false };
     let Ok(Some(policy)) = config.policy_for(&seen) else { return false };
-    let lease = mirror.leases.find(&lease_key(name));
-    let events = mirror.events.of(name);
-    let node = view::node_view(&seen, lease.as_ref(), events.as_deref(), mirror, clock);
+    let lease = caches.leases.find(&lease_key(name));
+    let events = caches.events.of(name);
+    let node = view::node_view(&seen, lease.as_ref(), events.as_deref(), caches, clock);
     let own = policy.thresholds.iter().filter(|one| !is_of_silence(&one.wanted.sign));
     own.map(|one| crossed(&node, &one.threshold, clock.now())).any(|found| match found {
         Crossing::Crossed { .. } | Crossing::Ripening { .. } => true,

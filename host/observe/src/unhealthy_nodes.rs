@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 /// The names of those nodes.
 #[derive(Debug, Default)]
-pub struct Unwell(RefCell<BTreeSet<String>>);
+pub struct UnhealthyNodes(RefCell<BTreeSet<String>>);
 
-impl Unwell {
+impl UnhealthyNodes {
     /// Whether a node was seen to show a sign of its own.
     pub fn contains(&self, node: &str) -> bool {
         self.0.borrow().contains(node)

@@ -5,7 +5,7 @@
 use node_remedy_runtime::cluster::unread::Unread;
 use serde_json::Value;
 
-use crate::caches::{Mirror, lease_key};
+use crate::caches::{Caches, lease_key};
 use crate::config::readout::{InForce, Readout};
 use crate::pruned::NodeSeen;
 
@@ -24,21 +24,21 @@ pub enum Whom<'a> {
 }
 
 /// Why nothing may be begun on a node: what cannot be read, and may be about it.
-pub fn about(mirror: &Mirror, node: &NodeSeen) -> Option<String> {
+pub fn about(caches: &Caches, node: &NodeSeen) -> Option<String> {
     let is_about = |whom: Whom<'_>| match whom {
         Whom::Node(name) => name == node.name,
         Whom::Nobody => false,
         Whom::Anybody => true,
     };
-    if let Some(why) = self::node(mirror, &node.name) {
+    if let Some(why) = self::node(caches, &node.name) {
         return Some(why);
     }
     let lease = lease_key(&node.name);
-    if let Some(unread) = mirror.leases.unread().get(&lease) {
+    if let Some(unread) = caches.leases.unread().get(&lease) {
         return Some(sentence("Lease", &lease, unread));
     }
-    let (pods, attachments) = (mirror.pods.unread(), mirror.attachments.unread());
-    let (nodefences, config_maps) = (mirror.nodefences.unread(), mirror.config_maps.unread());
+    let (pods, attachments) = (caches.pods.unread(), caches.attachments.unread());
+    let (nodefences, config_maps) = (caches.nodefences.unread(), caches.config_maps.unread());
     let pods = pods.iter().map(|(key, one)| ("Pod", key, one, of_pod(one)));
     let attachments = attachments
         .iter()
@@ -52,8 +52,8 @@ pub fn about(mirror: &Mirror, node: &NodeSeen) -> Option<String> {
 }
 
 /// Why nothing is known of a node that is there.
-pub fn node(mirror: &Mirror, name: &str) -> Option<String> {
-    mirror.nodes.unread().get(name).map(|unread| sentence("Node", name, unread))
+pub fn node(caches: &Caches, name: &str) -> Option<String> {
+    caches.nodes.unread().get(name).map(|unread| sentence("Node", name, unread))
 }
 
 /// Whom a pod is about: one that is not scheduled yet is on no node.
@@ -71,16 +71,16 @@ pub fn of_nodefence(unread: &Unread) -> Whom<'_> {
 }
 
 /// The nodes whose machines may be in the hands of a NodeFence that cannot be read.
-pub fn down(mirror: &Mirror) -> Vec<String> {
+pub fn down(caches: &Caches) -> Vec<String> {
     let is_over = |one: &&Unread| one.text("/status/status") == Some(FINAL);
-    let unread = mirror.nodefences.unread();
+    let unread = caches.nodefences.unread();
     let open = unread.values().filter(|one| !is_over(one));
     open.filter_map(|one| one.text("/spec/node/name").map(str::to_owned)).collect()
 }
 
 /// What is said of NodeFences and pauses that cannot be read.
-pub fn readouts(mirror: &Mirror) -> Vec<Readout> {
-    let (nodefences, pauses) = (mirror.nodefences.unread(), mirror.pauses.unread());
+pub fn readouts(caches: &Caches) -> Vec<Readout> {
+    let (nodefences, pauses) = (caches.nodefences.unread(), caches.pauses.unread());
     let readout = |kind, name: &str, problems: String| Readout {
         kind,
         name: name.to_owned(),
@@ -134,49 +134,49 @@ mod tests {
 
     #[test]
     fn the_nodes_that_an_unreadable_object_may_be_about_are_left_alone() {
-        let mirror = Mirror::new(&mpsc::unbounded_channel().0);
-        let left_alone = || ["a", "b"].map(|name| about(&mirror, &node(name)).is_some());
+        let caches = Caches::new(&mpsc::unbounded_channel().0);
+        let left_alone = || ["a", "b"].map(|name| about(&caches, &node(name)).is_some());
         let fence = |spec: &Value, status: &Value| {
             let object = json!({"metadata": {"name": "a-1"}, "spec": spec, "status": status});
-            mirror.nodefences.apply_unread("a-1".to_owned(), broken::<NodeFence>(&object));
+            caches.nodefences.apply_unread("a-1".to_owned(), broken::<NodeFence>(&object));
         };
         assert_eq!(left_alone(), [false, false]);
         let of_a = json!({"node": {"name": "a"}, "policy": {"releaseMode": "a-newer-word"}});
         fence(&of_a, &json!({"status": "Running"}));
-        assert_eq!((left_alone(), down(&mirror)), ([true, false], vec!["a".to_owned()]));
-        let said = readouts(&mirror);
+        assert_eq!((left_alone(), down(&caches)), ([true, false], vec!["a".to_owned()]));
+        let said = readouts(&caches);
         assert!(said[0].problems.contains("node a is left alone"), "{}", said[0].problems);
         fence(&of_a, &json!({"status": "Final"}));
-        assert_eq!((left_alone(), down(&mirror)), ([true, false], Vec::new()), "over");
+        assert_eq!((left_alone(), down(&caches)), ([true, false], Vec::new()), "over");
         fence(&of_a, &json!({"onFailed": [{}]}));
         assert_eq!(left_alone(), [true, true], "its device may be closed");
         fence(&json!({"node": 7}), &json!({}));
         assert_eq!(left_alone(), [true, true], "nobody knows whose it is");
-        mirror.nodefences.remove("a-1");
+        caches.nodefences.remove("a-1");
 
         let pod = |spec: &Value| {
             let object = json!({"metadata": {"name": "p"}, "spec": spec, "status": 7});
             let pod = broken::<k8s_openapi::api::core::v1::Pod>(&object);
-            mirror.pods.apply_unread("ns/p".to_owned(), pod);
+            caches.pods.apply_unread("ns/p".to_owned(), pod);
         };
         pod(&json!({"nodeName": "b", "containers": []}));
         assert_eq!(left_alone(), [false, true]);
         pod(&json!({"containers": []}));
         assert_eq!(left_alone(), [false, false], "it is on no node");
-        mirror.pods.remove("ns/p");
+        caches.pods.remove("ns/p");
 
         let lease = json!({"metadata": {"name": "a"}, "spec": {"renewTime": "soon"}});
         let lease = broken::<k8s_openapi::api::coordination::v1::Lease>(&lease);
-        mirror.leases.apply_unread(lease_key("a"), lease);
+        caches.leases.apply_unread(lease_key("a"), lease);
         assert_eq!(left_alone(), [true, false]);
         let object = json!({"metadata": {"name": "b"}, "spec": 7});
         let object = broken::<k8s_openapi::api::core::v1::Node>(&object);
-        mirror.nodes.apply_unread("b".to_owned(), object);
+        caches.nodes.apply_unread("b".to_owned(), object);
         assert_eq!(left_alone(), [true, true]);
-        assert!(super::node(&mirror, "b").is_some() && super::node(&mirror, "a").is_none());
+        assert!(super::node(&caches, "b").is_some() && super::node(&caches, "a").is_none());
         let config_map = json!({"metadata": {"name": "c"}, "data": 7});
         let config_map = broken::<k8s_openapi::api::core::v1::ConfigMap>(&config_map);
-        mirror.config_maps.apply_unread("ns/c".to_owned(), config_map);
-        assert!(about(&mirror, &node("c")).is_some(), "it may say how any node is fenced");
+        caches.config_maps.apply_unread("ns/c".to_owned(), config_map);
+        assert!(about(&caches, &node("c")).is_some(), "it may say how any node is fenced");
     }
 }

@@ -21,7 +21,7 @@ use node_remedy_runtime::cluster::unread::{Read, Unread};
 use node_remedy_runtime::cluster::{Cluster, ClusterError, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::caches::Mirror;
+use crate::caches::Caches;
 use crate::condition_history::Changes;
 use crate::pruned::NodeSeen;
 
@@ -150,9 +150,9 @@ async fn bounded<T>(
 }
 
 /// From the caches, which know no maintenances: enough to hold back, never to act.
-pub fn cached(mirror: &Mirror) -> Said {
-    let mut pauses: Vec<_> = mirror.pauses.all().values().map(|kept| kept.0.clone()).collect();
-    pauses.extend(mirror.pauses.unread().values().map(unread_pause));
+pub fn cached(caches: &Caches) -> Said {
+    let mut pauses: Vec<_> = caches.pauses.all().values().map(|kept| kept.0.clone()).collect();
+    pauses.extend(caches.pauses.unread().values().map(unread_pause));
     Said { pauses: Ok(pauses), maintenances: Ok(Vec::new()) }
 }
 

@@ -15,7 +15,7 @@ use node_remedy_decide::{
 };
 use node_remedy_runtime::clock::{Clock, time_of};
 
-use crate::caches::{Mirror, lease_key};
+use crate::caches::{Caches, lease_key};
 use crate::condition_history::status_of;
 use crate::live::Facts;
 use crate::node_events::EventSeen;
@@ -73,21 +73,21 @@ pub fn node_view(
     node: &NodeSeen,
     lease: Option<&LeaseSeen>,
     events: Option<&[EventSeen]>,
-    mirror: &Mirror,
+    caches: &Caches,
     clock: &Clock,
 ) -> NodeView {
     let renewed = lease.and_then(|lease| lease.renewed.parse::<jiff::Timestamp>().ok());
     let out_of_service = node.taints.iter().any(|(key, ..)| key == OUT_OF_SERVICE);
     let boot_heard = || {
-        let nodefences = mirror.nodefences.all();
+        let nodefences = caches.nodefences.all();
         let all = nodefences.values().map(|kept| &kept.0);
         let own: Vec<_> = all.filter(|one| one.spec.node.uid == node.uid).collect();
-        boot_heard_at(node, &own, mirror.changes.booted_at(node))
+        boot_heard_at(node, &own, caches.changes.booted_at(node))
     };
     NodeView {
         uid: node.uid.clone(),
         signs: Signs {
-            boot_id: mirror.changes.boot_of(node),
+            boot_id: caches.changes.boot_of(node),
             lease_renewed: renewed.map(|stamp| time_of(&stamp)),
             reported: reported(node),
         },
@@ -98,9 +98,9 @@ pub fn node_view(
                 kind: kind.clone(),
                 status: status_of(&condition.status),
                 reason: condition.reason.clone().into_owned(),
-                since: mirror.changes.began(node, kind, clock.when(condition.since), clock.now()),
+                since: caches.changes.began(node, kind, clock.when(condition.since), clock.now()),
                 reported: condition.reported_at(clock),
-                left: mirror.changes.left(node, kind),
+                left: caches.changes.left(node, kind),
             })
             .collect(),
         created_at: clock.when(node.created),
@@ -109,12 +109,12 @@ pub fn node_view(
             let own = events.iter().filter(|event| event.is_about(&node.name, &node.uid));
             own.map(|event| event.view(clock)).collect()
         }),
-        changes: Some(mirror.changes.of(node)),
+        changes: Some(caches.changes.of(node)),
         lease_duration: Span::seconds(
             lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
         ),
         lease_seen_at: lease.map(|lease| lease.observed),
-        answers_since: mirror.answers.since(&node.name, clock.now()),
+        answers_since: caches.answers.since(&node.name, clock.now()),
         heard_since: lease.map(|lease| lease.heard_since),
         lease_was_renewed: lease.is_some_and(LeaseSeen::was_renewed),
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
@@ -189,29 +189,29 @@ fn renewed_between(node: &NodeSeen, lease: &LeaseSeen, clock: &Clock) -> (Time, 
 
 /// What the gate is told about everything around `target`.
 pub fn gate_view(
-    mirror: &Mirror,
+    caches: &Caches,
     clock: &Clock,
     limits: &GateLimits,
     target: &str,
     own: Option<&str>,
 ) -> GateView {
-    let nodefences = mirror.nodefences.all();
+    let nodefences = caches.nodefences.all();
     let open: Vec<&NodeFence> =
         nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one)).collect();
-    let unread = unread::down(mirror);
+    let unread = unread::down(caches);
     let down = open.iter().map(|one| one.spec.node.name.as_str());
     let down: BTreeSet<&str> = down.chain(unread.iter().map(String::as_str)).collect();
-    let leases = mirror.leases.all();
-    let nodes = mirror.nodes.all();
+    let leases = caches.leases.all();
+    let nodes = caches.nodes.all();
     let target_seen = nodes.get(target);
-    let pods = mirror.pods.all();
+    let pods = caches.pods.all();
     let members = pods.values().filter(|pod| pod.of_etcd);
     let etcd: BTreeMap<&str, bool> = members.map(|pod| (pod.node.as_str(), pod.ready)).collect();
     let health = nodes.values().map(|node| {
         let lease = leases.get(&lease_key(&node.name));
         NodeHealth {
             name: node.name.clone(),
-            ready: !mirror.unwell.contains(&node.name)
+            ready: !caches.unhealthy.contains(&node.name)
                 && node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),
             down: node.name != target && down.contains(node.name.as_str()),
             // Others count as silent too early rather than too late, and the target as silent no
@@ -219,7 +219,7 @@ pub fn gate_view(
             renewed_at: lease
                 .map(|lease| if node.name == target { lease.observed } else { lease.renewed_at() }),
             renewed_between: lease.map(|lease| renewed_between(node, lease, clock)),
-            came_back: came_back(node, lease, mirror),
+            came_back: came_back(node, lease, caches),
             lease_duration: Span::seconds(
                 lease.map_or(LEASE_DURATION_DEFAULT_S, |lease| lease.duration_s),
             ),
@@ -248,12 +248,12 @@ pub fn gate_view(
             .filter(|name| !held_by_us || nodes.contains_key(name))
             .collect(),
         incidents: own
-            .map_or_else(|| incident_rate::cached(mirror, limits), |_| decide::Incidents::Begun),
+            .map_or_else(|| incident_rate::cached(caches, limits), |_| decide::Incidents::Begun),
         // Known to whoever read them, for a node under some policy.
         words: decide::Words::default(),
         // Read live by whoever acts on it.
         storage: decide::StorageLease::Absent,
-        heard_at: mirror.heard(),
+        heard_at: caches.heard(),
         not_followed: None,
         held_by: None,
         // Known once there is a plan.
@@ -270,23 +270,23 @@ pub fn gate_view(
 }
 
 /// When this process last saw the node come back: renew its Lease after a silence, or become Ready.
-fn came_back(node: &NodeSeen, lease: Option<&LeaseSeen>, mirror: &Mirror) -> Option<CameBack> {
+fn came_back(node: &NodeSeen, lease: Option<&LeaseSeen>, caches: &Caches) -> Option<CameBack> {
     let silence = lease.and_then(|lease| lease.silence);
-    let ready_at = mirror.changes.last_ready(node);
+    let ready_at = caches.changes.last_ready(node);
     let at = silence.map(|(_, ended)| ended).max(ready_at)?;
     Some(CameBack { at, silent_since: silence.map(|(since, _)| since) })
 }
 
 /// Of the nodes beside `target` so many are not ready, or their machine is in our hands, and so many there are.
-pub fn peers_of(mirror: &Mirror, target: &str) -> (usize, usize) {
-    let nodefences = mirror.nodefences.all();
+pub fn peers_of(caches: &Caches, target: &str) -> (usize, usize) {
+    let nodefences = caches.nodefences.all();
     let open = nodefences.values().map(|kept| &kept.0).filter(|one| is_open(one));
     let down: BTreeSet<&str> = open.map(|one| one.spec.node.name.as_str()).collect();
-    let nodes = mirror.nodes.all();
+    let nodes = caches.nodes.all();
     let peers = nodes.values().filter(|node| node.name != target);
     let is_unhealthy = |node: &&NodeSeen| {
         let ready = node.conditions.get("Ready").is_some_and(|ready| ready.status == "True");
-        !ready || mirror.unwell.contains(&node.name) || down.contains(node.name.as_str())
+        !ready || caches.unhealthy.contains(&node.name) || down.contains(node.name.as_str())
     };
     (peers.clone().filter(is_unhealthy).count(), peers.count())
 }

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use node_remedy_api::conditions::{REASON_NOT_IMMUTABLE, REASON_REFUSED, REASON_SOURCE_MISSING};
 use node_remedy_api::fenceplugin::{ConfigMapSource, OciSource, PluginSource};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_registry::cache::Kept;
 use node_remedy_registry::refusal::Refusal;
 use node_remedy_runtime::cluster::{At, Cluster};
@@ -15,15 +15,15 @@ const SIGNATURE: &str = "sig";
 
 /// Reads it.
 pub(super) async fn fetch<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     wanted: Wanted<'_>,
 ) -> Result<Fetched, Refusal> {
     match wanted.source {
         PluginSource { config_map: Some(source), oci: None } => {
-            from_config_map(parts, source).await
+            from_config_map(context, source).await
         }
         PluginSource { config_map: None, oci: Some(source) } => {
-            from_registry(parts, source, wanted).await
+            from_registry(context, source, wanted).await
         }
         PluginSource { .. } => {
             let why = "spec.source: expected exactly one of configMap and oci";
@@ -33,7 +33,7 @@ pub(super) async fn fetch<C: Cluster>(
 }
 
 async fn from_registry<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     source: &OciSource,
     wanted: Wanted<'_>,
 ) -> Result<Fetched, Refusal> {
@@ -41,7 +41,7 @@ async fn from_registry<C: Cluster>(
     let component_bytes_max = limits.component_bytes;
     let asked =
         crate::from_registry::Asked { source, component, manifest, verify, component_bytes_max };
-    let had = crate::from_registry::fetch(parts, asked).await?;
+    let had = crate::from_registry::fetch(context, asked).await?;
     let crate::from_registry::Had { artefact, manifest, is_new } = had;
     let kept = Kept { image: source.image.clone(), artefact };
     // Never packed: the layer is the component.
@@ -51,13 +51,13 @@ async fn from_registry<C: Cluster>(
 }
 
 async fn from_config_map<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     source: &ConfigMapSource,
 ) -> Result<Fetched, Refusal> {
     let ConfigMapSource { name, key } = source;
-    let namespace = &parts.calls.namespace;
+    let namespace = &context.calls.namespace;
     let what = format!("ConfigMap {namespace}/{name}");
-    let object = parts.cluster.get::<ConfigMap>(At::within(namespace, name)).await;
+    let object = context.cluster.get::<ConfigMap>(At::within(namespace, name)).await;
     let object = object.map_err(|error| {
         Refusal::passing(REASON_SOURCE_MISSING, format!("failed to read {what}: {error}"))
     })?;

@@ -7,7 +7,7 @@ use node_remedy_api::conditions::{
     REASON_LOADING, REASON_REFUSED, REASON_SOURCE_MISSING, REASON_SOURCE_UNAVAILABLE,
 };
 use node_remedy_api::fenceplugin::{Image, OciSource, Registry, Verify};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_registry::artifact::Artefact;
 use node_remedy_registry::cache::{Cache, Kept};
 use node_remedy_registry::client::Client;
@@ -47,13 +47,13 @@ pub struct Had {
 }
 
 /// Fetches it, its digests checked.
-pub async fn fetch<C: Cluster>(parts: &Parts<C>, asked: Asked<'_>) -> Result<Had, Refusal> {
+pub async fn fetch<C: Cluster>(context: &Context<C>, asked: Asked<'_>) -> Result<Had, Refusal> {
     let image = asked.source.image.parse::<Image>();
     let image = image
         .map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.source.oci.image: {error}")))?;
     let image = if asked.manifest.is_empty() { image } else { image.at(asked.manifest) };
     let keys = asked.verify.map(|verify| read_keys(&verify.keys)).transpose()?;
-    let cached = cached(parts, asked.component).await;
+    let cached = cached(context, asked.component).await;
     let had = |Kept { image: from, artefact }: Kept| {
         let resolved = if from == asked.source.image { artefact.digest() } else { String::new() };
         let known = [asked.manifest, image.digest.as_deref().unwrap_or_default(), &resolved];
@@ -67,7 +67,7 @@ pub async fn fetch<C: Cluster>(parts: &Parts<C>, asked: Asked<'_>) -> Result<Had
         Some(kept) if is_signed(&kept) => return Ok(had(kept)),
         other => other,
     };
-    let fetched = from_registries(parts, asked, &image, keys.as_deref()).await;
+    let fetched = from_registries(context, asked, &image, keys.as_deref()).await;
     match (fetched, cached) {
         (Ok(artefact), _) => Ok(Had { manifest: artefact.digest(), artefact, is_new: true }),
         // Whoever lets unsigned components run lets this one, too.
@@ -80,25 +80,25 @@ pub async fn fetch<C: Cluster>(parts: &Parts<C>, asked: Asked<'_>) -> Result<Had
 }
 
 /// Keeps what was fetched and loaded, for the next start.
-pub async fn keep<C: Cluster>(parts: &Parts<C>, component: &str, kept: Kept) {
-    let Some(cache) = parts.outside.cache.clone() else { return };
-    let (component, now) = (component.to_owned(), now(parts));
-    let put = parts.calls.executor.block(move || cache.put(&component, &kept, now)).await;
+pub async fn keep<C: Cluster>(context: &Context<C>, component: &str, kept: Kept) {
+    let Some(cache) = context.outside.cache.clone() else { return };
+    let (component, now) = (component.to_owned(), now(context));
+    let put = context.calls.executor.block(move || cache.put(&component, &kept, now)).await;
     if let Some(Err(error)) = put {
         tracing::warn!(%error, "failed to keep a component in the cache");
     }
 }
 
 /// What the cache holds of a component.
-pub async fn cached<C: Cluster>(parts: &Parts<C>, component: &str) -> Option<Kept> {
-    let cache: Cache = parts.outside.cache.clone()?;
-    let (component, now) = (component.to_owned(), now(parts));
-    parts.calls.executor.block(move || cache.get(&component, now)).await.flatten()
+pub async fn cached<C: Cluster>(context: &Context<C>, component: &str) -> Option<Kept> {
+    let cache: Cache = context.outside.cache.clone()?;
+    let (component, now) = (component.to_owned(), now(context));
+    context.calls.executor.block(move || cache.get(&component, now)).await.flatten()
 }
 
 /// The time, as the cache stamps its files.
-pub fn now<C: Cluster>(parts: &Parts<C>) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(parts.clock.now().0)
+pub fn now<C: Cluster>(context: &Context<C>) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(context.clock.now().0)
 }
 
 /// The type of a pull secret, and its one key.
@@ -116,12 +116,12 @@ fn is_required(verify: Option<&Verify>) -> bool {
 
 /// The mirror first, and whatever is wrong with it, the registry itself.
 async fn from_registries<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     asked: Asked<'_>,
     image: &Image,
     keys: Option<&[PublicKey]>,
 ) -> Result<Artefact, Refusal> {
-    let accounts = accounts(parts, asked.source).await?;
+    let accounts = accounts(context, asked.source).await?;
     let accounts = accounts.as_ref().map(|accounts| accounts.as_slice());
     let mirror = asked.source.mirror.as_deref().map(str::parse::<Registry>).transpose();
     let mirror = mirror.map_err(|error| {
@@ -129,7 +129,7 @@ async fn from_registries<C: Cluster>(
     })?;
     let mut mirrored = None;
     if let Some(mirror) = &mirror {
-        let had = from_registry(parts, asked, image, mirror, accounts);
+        let had = from_registry(context, asked, image, mirror, accounts);
         let had = had.await.and_then(|artefact| {
             // A mirror may have the component and not its signatures.
             let signer = keys.map(|keys| artefact.signer("it", keys)).transpose();
@@ -140,7 +140,7 @@ async fn from_registries<C: Cluster>(
             Err(refusal) => mirrored = Some(refusal.why),
         }
     }
-    let had = from_registry(parts, asked, image, &image.registry, accounts).await;
+    let had = from_registry(context, asked, image, &image.registry, accounts).await;
     let refusal = |refusal: Refusal| {
         let because = mirrored.map(|why| format!("; the mirror before it: {why}"));
         let why = format!("{}{}", refusal.why, because.unwrap_or_default());
@@ -154,7 +154,7 @@ async fn from_registries<C: Cluster>(
 }
 
 async fn from_registry<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     asked: Asked<'_>,
     image: &Image,
     registry: &Registry,
@@ -174,9 +174,9 @@ async fn from_registry<C: Cluster>(
         None => Trust::SystemAuthorities,
     };
     let way = Way {
-        net: &*parts.calls.seams.net,
-        names: &*parts.calls.names,
-        guarded: &parts.calls.guarded,
+        net: &*context.calls.seams.net,
+        names: &*context.calls.names,
+        guarded: &context.calls.guarded,
         trust,
         plain_http: asked.source.plain_http,
         word: Word::Object,
@@ -190,7 +190,7 @@ async fn from_registry<C: Cluster>(
     };
     let pulled = pull_in_time(&mut client, wanted).await?;
     let component = asked.component.to_owned();
-    let checked = parts.calls.executor.block(move || pulled.checked(&component)).await;
+    let checked = context.calls.executor.block(move || pulled.checked(&component)).await;
     let checked = checked.ok_or_else(|| {
         Refusal::passing(REASON_LOADING, "checking it was broken off; it is tried again")
     })?;
@@ -199,13 +199,13 @@ async fn from_registry<C: Cluster>(
 
 /// The pull secret, where one is named.
 async fn accounts<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     source: &OciSource,
 ) -> Result<Option<Zeroizing<Vec<u8>>>, Refusal> {
     let Some(name) = &source.pull_secret else { return Ok(None) };
-    let namespace = &parts.calls.namespace;
+    let namespace = &context.calls.namespace;
     let what = format!("Secret {namespace}/{name}");
-    let object = parts.cluster.get::<Secret>(At::within(namespace, name)).await;
+    let object = context.cluster.get::<Secret>(At::within(namespace, name)).await;
     let object = object.map_err(|error| {
         let why = format!(
             "failed to read {what}: {error}; the right to: node-remedy rbac --secret {name}"

@@ -86,8 +86,8 @@ fn told(manifest: &Manifest, allows: &Allows, decided: &Grants) -> String {
         "a call: {} HTTP requests, {} datagrams, {} credential operations",
         budget.http_requests, budget.datagrams, budget.credential_operations
     );
-    let parts = endpoints.chain(left_out).chain(credentials).chain([call]);
-    parts.collect::<Vec<_>>().join("; ")
+    let context = endpoints.chain(left_out).chain(credentials).chain([call]);
+    context.collect::<Vec<_>>().join("; ")
 }
 
 /// Whom the other side of TLS must prove to be.

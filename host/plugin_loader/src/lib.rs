@@ -27,7 +27,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON_REFUSED};
 use node_remedy_api::fenceplugin::{FencePluginSpec, LoadedPlugin, Source};
 use node_remedy_api::nodefence::DecidingPlugin;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_plugin_store::state::Verified;
 use node_remedy_plugin_store::store::{Component, Plugins};
 use node_remedy_runtime::cluster::Cluster;
@@ -50,16 +50,16 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 const TRY_AGAIN_MAX: Duration = Duration::from_mins(5);
 
 /// Keeps the plugins loaded for as long as this process lives.
-pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) -> Infallible {
+pub async fn keep<C: Cluster>(context: Rc<Context<C>>) -> Infallible {
     let mut under_way = UnderWay::default();
     let mut errors_are_due = false;
     loop {
-        let mut is_passing = settle_all(&parts, &mut under_way).await;
+        let mut is_passing = settle_all(&context, &mut under_way).await;
         if errors_are_due {
-            parts.calls.last_errors.are_written();
+            context.calls.last_errors.are_written();
         }
-        if parts.leads() {
-            let is_told = crate::status::tell_all(&parts, errors_are_due).await;
+        if context.leads() {
+            let is_told = crate::status::tell_all(&context, errors_are_due).await;
             errors_are_due &= !is_told;
             is_passing |= !is_told;
         } else {
@@ -69,63 +69,64 @@ pub async fn keep<C: Cluster>(parts: Rc<Parts<C>>) -> Infallible {
         tokio::select! {
             biased;
             () = under_way.one_is_done() => {}
-            () = parts.plugins_configured.notified() => {}
-            () = parts.calls.last_errors.are_due() => errors_are_due = true,
+            () = context.plugins_configured.notified() => {}
+            () = context.calls.last_errors.are_due() => errors_are_due = true,
             () = tokio::time::sleep(TRY_AGAIN), if is_passing => {}
         }
     }
 }
 
 /// Looks at every object once; says whether one of them may do better later.
-async fn settle_all<C: Cluster>(parts: &Rc<Parts<C>>, under_way: &mut UnderWay) -> bool {
-    let wanted = parts.config.borrow().plugins();
+async fn settle_all<C: Cluster>(context: &Rc<Context<C>>, under_way: &mut UnderWay) -> bool {
+    let wanted = context.config.borrow().plugins();
     let names: BTreeSet<&str> = wanted.iter().map(|source| source.name.as_str()).collect();
-    parts.outside.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
-    let in_use = in_use(parts);
-    parts.calls.plugins.keep(&names, &in_use);
-    parts.calls.last_errors.keep(&names);
+    context.outside.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
+    let in_use = in_use(context);
+    context.calls.plugins.keep(&names, &in_use);
+    context.calls.last_errors.keep(&names);
     let mut is_passing = false;
     for component in in_use {
-        let Some(earlier) = to_have(parts, &component) else { continue };
+        let Some(earlier) = to_have(context, &component) else { continue };
         if earlier.source.oci.is_none() {
-            is_passing |= have(parts, &component, &earlier).await.is_err_and(|it| it.may_pass);
+            is_passing |= have(context, &component, &earlier).await.is_err_and(|it| it.may_pass);
             continue;
         }
-        let (parts, key) = (parts.clone(), format!("{}@{}", component.plugin, component.digest));
+        let (context, key) =
+            (context.clone(), format!("{}@{}", component.plugin, component.digest));
         under_way.begin(key, async move {
             // Said there.
-            if have(&parts, &component, &earlier).await.is_err() {
+            if have(&context, &component, &earlier).await.is_err() {
                 tokio::time::sleep(TRY_AGAIN).await;
             }
         });
     }
     for source in wanted {
         // At once, whatever is under way for it.
-        withdraw_untrusted(parts, &source);
+        withdraw_untrusted(context, &source);
         if source.spec.source.oci.is_none() {
-            is_passing |= settle_and_keep(parts, source).await;
+            is_passing |= settle_and_keep(context, source).await;
             continue;
         }
-        if let Some(before) = settled(parts, &source) {
+        if let Some(before) = settled(context, &source) {
             is_passing |= before.may_pass();
             continue;
         }
-        let (parts, key) = (parts.clone(), source.name.clone());
+        let (context, key) = (context.clone(), source.name.clone());
         under_way.begin(key, async move {
-            settle_and_keep(&parts, source).await;
+            settle_and_keep(&context, source).await;
         });
     }
     is_passing
 }
 
 /// The same for one; says whether it may do better later.
-async fn settle_and_keep<C: Cluster>(parts: &Parts<C>, source: Rc<Source>) -> bool {
-    let standing = settle(parts, source.clone()).await;
-    if !is_wanted(parts, &source) {
+async fn settle_and_keep<C: Cluster>(context: &Context<C>, source: Rc<Source>) -> bool {
+    let standing = settle(context, source.clone()).await;
+    if !is_wanted(context, &source) {
         // It took its time, and the object says something else by now.
         return false;
     }
-    let mut standings = parts.outside.standing.borrow_mut();
+    let mut standings = context.outside.standing.borrow_mut();
     let before = standings.insert(source.name.clone(), standing.clone());
     if before.is_none_or(|before| before.result != standing.result) {
         log(&source, &standing.result);
@@ -134,18 +135,18 @@ async fn settle_and_keep<C: Cluster>(parts: &Parts<C>, source: Rc<Source>) -> bo
 }
 
 /// Whether the object still says so.
-fn is_wanted<C: Cluster>(parts: &Parts<C>, source: &Rc<Source>) -> bool {
-    parts.config.borrow().plugins().contains(source)
+fn is_wanted<C: Cluster>(context: &Context<C>, source: &Rc<Source>) -> bool {
+    context.config.borrow().plugins().contains(source)
 }
 
 /// What none of the keys that are trusted now has signed is called no more. Whether another one signed it, too, a
 /// registry may take long to say.
-fn withdraw_untrusted<C: Cluster>(parts: &Parts<C>, wanted: &Source) {
-    let before = parts.outside.standing(&wanted.name).map(|before| before.in_force);
+fn withdraw_untrusted<C: Cluster>(context: &Context<C>, wanted: &Source) {
+    let before = context.outside.standing(&wanted.name).map(|before| before.in_force);
     if let Some(Verified::By(_)) = &before
         && !before.is_some_and(|before| before.suffices(wanted.spec.verify.as_ref()))
     {
-        parts.calls.plugins.withdraw(&wanted.name);
+        context.calls.plugins.withdraw(&wanted.name);
     }
 }
 
@@ -158,33 +159,33 @@ fn log(source: &Source, result: &Result<Verified, Refusal>) {
 }
 
 /// What became of it, where looking again would find nothing else, or it is too early to.
-fn settled<C: Cluster>(parts: &Parts<C>, wanted: &Rc<Source>) -> Option<Standing> {
-    let before = parts.outside.standing(&wanted.name)?;
+fn settled<C: Cluster>(context: &Context<C>, wanted: &Rc<Source>) -> Option<Standing> {
+    let before = context.outside.standing(&wanted.name)?;
     let is_same = before.wanted == *wanted
         && (before.result.is_ok()
-            || before.seen == seen(parts, wanted) && !before.may_pass()
+            || before.seen == seen(context, wanted) && !before.may_pass()
             || before.not_before.is_some_and(|then| Instant::now() < then));
     is_same.then_some(before)
 }
 
 /// The version of its ConfigMap that the mirror holds.
-fn seen<C: Cluster>(parts: &Parts<C>, wanted: &Source) -> Option<String> {
+fn seen<C: Cluster>(context: &Context<C>, wanted: &Source) -> Option<String> {
     let map = wanted.spec.source.config_map.as_ref()?;
-    let map = format!("{}/{}", parts.calls.namespace, map.name);
-    parts.mirror.config_maps.all().get(&map)?.0.resource_version()
+    let map = format!("{}/{}", context.calls.namespace, map.name);
+    context.caches.config_maps.all().get(&map)?.0.resource_version()
 }
 
 /// Sees that what one object wants is loaded; nothing that it does not trust is called any more.
-async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
-    if let Some(before) = settled(parts, &wanted) {
+async fn settle<C: Cluster>(context: &Context<C>, wanted: Rc<Source>) -> Standing {
+    if let Some(before) = settled(context, &wanted) {
         return before;
     }
-    let (before, seen) = (parts.outside.standing(&wanted.name), seen(parts, &wanted));
-    let plugins = &parts.calls.plugins;
+    let (before, seen) = (context.outside.standing(&wanted.name), seen(context, &wanted));
+    let plugins = &context.calls.plugins;
     let mut in_force = before.as_ref().map(|before| before.in_force.clone()).unwrap_or_default();
-    withdraw_untrusted(parts, &wanted);
-    let resolved = resolved(parts, &wanted, before.as_ref());
-    let result = take(parts, &wanted, &resolved).await;
+    withdraw_untrusted(context, &wanted);
+    let resolved = resolved(context, &wanted, before.as_ref());
+    let result = take(context, &wanted, &resolved).await;
     let (mut manifest, mut refused, mut not_before) = (resolved, 0, None);
     let result = match result {
         Ok((verified, found)) => {
@@ -214,9 +215,13 @@ async fn settle<C: Cluster>(parts: &Parts<C>, wanted: Rc<Source>) -> Standing {
 
 /// The manifest that what is wanted was resolved to before, by whichever replica: empty where it is no image,
 /// or none was.
-fn resolved<C: Cluster>(parts: &Parts<C>, wanted: &Source, before: Option<&Standing>) -> String {
+fn resolved<C: Cluster>(
+    context: &Context<C>,
+    wanted: &Source,
+    before: Option<&Standing>,
+) -> String {
     let spec = &wanted.spec;
-    let told = parts.mirror.plugins.all().get(&wanted.name).and_then(|object| {
+    let told = context.caches.plugins.all().get(&wanted.name).and_then(|object| {
         let loaded = &object.0.status.as_ref()?.loaded;
         let same =
             loaded.iter().rfind(|one| one.digest == spec.digest && one.source == spec.source);
@@ -230,8 +235,8 @@ fn resolved<C: Cluster>(parts: &Parts<C>, wanted: &Source, before: Option<&Stand
 }
 
 /// The components that open incidents began with.
-fn in_use<C: Cluster>(parts: &Parts<C>) -> BTreeSet<Component> {
-    let nodefences = parts.mirror.nodefences.all();
+fn in_use<C: Cluster>(context: &Context<C>) -> BTreeSet<Component> {
+    let nodefences = context.caches.nodefences.all();
     let open = nodefences
         .values()
         .map(|kept| &kept.0)
@@ -252,18 +257,19 @@ fn in_use<C: Cluster>(parts: &Parts<C>) -> BTreeSet<Component> {
 
 /// Where what an incident began with stood, if it is not loaded: another process may have known, and said so in
 /// the status.
-fn to_have<C: Cluster>(parts: &Parts<C>, component: &Component) -> Option<LoadedPlugin> {
+fn to_have<C: Cluster>(context: &Context<C>, component: &Component) -> Option<LoadedPlugin> {
     let Component { plugin, digest } = component;
-    if parts.calls.plugins.find(plugin, Some(digest)).is_ok() {
+    if context.calls.plugins.find(plugin, Some(digest)).is_ok() {
         return None;
     }
-    let status = parts.mirror.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
+    let status =
+        context.caches.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
     status.unwrap_or_default().loaded.into_iter().rfind(|one| one.digest == *digest)
 }
 
 /// Sees that what an incident began with is loaded, whoever it began with.
 async fn have<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     component: &Component,
     LoadedPlugin { source, manifest, limits: written, .. }: &LoadedPlugin,
 ) -> Result<(), Refusal> {
@@ -271,7 +277,7 @@ async fn have<C: Cluster>(
     // It was verified when the incident began, and its digest stands in the incident.
     let wanted =
         Wanted { source, digest, manifest, limits: limits(written.as_ref()), verify: None };
-    let loaded = fetch_and_load(parts, plugin, wanted).await;
+    let loaded = fetch_and_load(context, plugin, wanted).await;
     let Loaded { plugin: loaded, .. } = loaded.inspect_err(|refusal| {
         tracing::warn!(
             plugin,
@@ -281,18 +287,18 @@ async fn have<C: Cluster>(
             refusal.why
         );
     })?;
-    parts.calls.plugins.put_beside(plugin, loaded);
+    context.calls.plugins.put_beside(plugin, loaded);
     tracing::info!(plugin, digest, "loaded for an incident that began with it");
     Ok(())
 }
 
 /// Has what one object wants called by its name; gives the manifest that its image is, too, where it is known.
 async fn take<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     source: &Rc<Source>,
     manifest: &str,
 ) -> Result<(Verified, String), Refusal> {
-    let (plugins, name, spec) = (&parts.calls.plugins, &source.name, &source.spec);
+    let (plugins, name, spec) = (&context.calls.plugins, &source.name, &source.spec);
     let limits = limits(spec.limits.as_ref());
     if spec.verify.is_none()
         && let Ok(loaded) = plugins.find(name, Some(&spec.digest))
@@ -309,9 +315,9 @@ async fn take<C: Cluster>(
         limits,
         verify: spec.verify.as_ref(),
     };
-    let Loaded { plugin, verified, manifest } = fetch_and_load(parts, name, wanted).await?;
+    let Loaded { plugin, verified, manifest } = fetch_and_load(context, name, wanted).await?;
     refuse_grants(spec, &plugin)?;
-    if !is_wanted(parts, source) {
+    if !is_wanted(context, source) {
         return Err(Refusal::passing(REASON_LOADING, "its object says something else by now"));
     }
     plugins.put(name, plugin);
@@ -339,18 +345,18 @@ fn refuse_grants(spec: &FencePluginSpec, plugin: &Plugin) -> Result<(), Refusal>
 
 /// From a source to a component that was tried out.
 async fn fetch_and_load<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     name: &str,
     wanted: Wanted<'_>,
 ) -> Result<Loaded, Refusal> {
     let _room = match wanted.source.oci {
         // Never closed.
-        Some(_) => parts.outside.fetching.acquire().await.ok(),
+        Some(_) => context.outside.fetching.acquire().await.ok(),
         None => None,
     };
-    let fetched = Arc::new(fetch(parts, wanted).await?);
-    let one_at_a_time = parts.outside.loading.lock().await;
-    let (plugins, to_load) = (parts.calls.plugins.clone(), fetched.clone());
+    let fetched = Arc::new(fetch(context, wanted).await?);
+    let one_at_a_time = context.outside.loading.lock().await;
+    let (plugins, to_load) = (context.calls.plugins.clone(), fetched.clone());
     let (name, digest, verify) =
         (name.to_owned(), wanted.digest.to_owned(), wanted.verify.cloned());
     let limits = wanted.limits;
@@ -358,7 +364,7 @@ async fn fetch_and_load<C: Cluster>(
         let wanted = ToLoad { digest: &digest, limits: &limits, verify: verify.as_ref() };
         load(&plugins, &name, &to_load, &wanted)
     };
-    let loaded = parts.calls.executor.block(loading).await;
+    let loaded = context.calls.executor.block(loading).await;
     drop(one_at_a_time);
     let (plugin, verified) = loaded.unwrap_or_else(|| {
         Err(Refusal::passing(REASON_LOADING, "loading it was broken off; it is tried again"))
@@ -368,7 +374,7 @@ async fn fetch_and_load<C: Cluster>(
         Found::Beside { .. } => String::new(),
         Found::Artefact { kept, manifest, is_new } => {
             if *is_new {
-                crate::from_registry::keep(parts, wanted.digest, kept.clone()).await;
+                crate::from_registry::keep(context, wanted.digest, kept.clone()).await;
             }
             manifest.clone()
         }

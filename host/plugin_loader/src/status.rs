@@ -8,7 +8,7 @@ use node_remedy_api::conditions::{
 use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin};
 use node_remedy_api::limits::EARLIER_PLUGINS_MAX;
 use node_remedy_api::time::Moment;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_plugin_store::describe::kind_of_plugin;
 use node_remedy_plugin_store::state::{Standing, Verified};
 use node_remedy_registry::refusal::Refusal;
@@ -22,14 +22,14 @@ use crate::{granted, limits};
 const MESSAGE_MAX: usize = 4_000;
 
 /// Says it of all of them, how their calls failed only where that is due; whether all of it is written.
-pub(super) async fn tell_all<C: Cluster>(parts: &Parts<C>, errors_are_due: bool) -> bool {
+pub(super) async fn tell_all<C: Cluster>(context: &Context<C>, errors_are_due: bool) -> bool {
     let objects: Vec<FencePlugin> =
-        parts.mirror.plugins.all().values().map(|kept| kept.0.clone()).collect();
+        context.caches.plugins.all().values().map(|kept| kept.0.clone()).collect();
     let mut is_told = true;
     for object in objects {
         let name = object.meta().name.clone().unwrap_or_default();
-        let Some(standing) = parts.outside.standing(&name) else { continue };
-        if let Err(error) = tell(parts, &object, &standing, errors_are_due).await {
+        let Some(standing) = context.outside.standing(&name) else { continue };
+        if let Err(error) = tell(context, &object, &standing, errors_are_due).await {
             tracing::debug!(%error, plugin = name, "failed to write a status");
             is_told = false;
         }
@@ -38,19 +38,19 @@ pub(super) async fn tell_all<C: Cluster>(parts: &Parts<C>, errors_are_due: bool)
 }
 
 async fn tell<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     object: &FencePlugin,
     standing: &Standing,
     errors_are_due: bool,
 ) -> Result<(), ClusterError> {
     let name = object.meta().name.clone().unwrap_or_default();
     let before = object.status.clone().unwrap_or_default();
-    let loaded = parts.calls.plugins.loaded(&name);
+    let loaded = context.calls.plugins.loaded(&name);
     let digest = loaded.as_ref().map(|plugin| plugin.digest().to_string());
     let told = Told {
         generation: object.meta().generation,
         before: &before.conditions,
-        now: Moment::from_ms(parts.clock.now().0),
+        now: Moment::from_ms(context.clock.now().0),
     };
     let ours = [READY, VERIFIED];
     let others = before.conditions.iter().filter(|one| !ours.contains(&one.kind.as_str())).cloned();
@@ -62,7 +62,7 @@ async fn tell<C: Cluster>(
     };
     let mut last_errors = before.last_errors.clone();
     if errors_are_due {
-        last_errors = parts.calls.last_errors.beside(&name, &last_errors);
+        last_errors = context.calls.last_errors.beside(&name, &last_errors);
     }
     let said = FencePluginStatus {
         conditions: others.chain(own.into_iter().flatten()).collect(),
@@ -84,7 +84,7 @@ async fn tell<C: Cluster>(
         "grants": said.grants, "lastErrors": said.last_errors,
         "pluginManifest": said.plugin_manifest,
     }});
-    parts.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
+    context.cluster.merge_status::<FencePlugin>(At::cluster(&name), &patch).await.map(|_| ())
 }
 
 /// What was loaded, and what is now, the newest last.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node_remedy_act::node::{NodeChange, change_node};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_decide::{Span, Time};
 use node_remedy_observe::config::NodeWatch;
 use node_remedy_observe::kdump::{DUMP_TOLD, TELL_EVERY, read};
@@ -55,7 +55,7 @@ pub struct Post {
 
 /// Everything that listens.
 pub struct Listener<C: Cluster> {
-    pub(crate) parts: Rc<Parts<C>>,
+    pub(crate) context: Rc<Context<C>>,
     pub(crate) listen: Rc<dyn Listen>,
     /// By port.
     posts: BTreeMap<u16, Post>,
@@ -68,10 +68,10 @@ pub struct Listener<C: Cluster> {
 }
 
 /// Listens where the configuration says so, for as long as the process lives.
-pub async fn listen<C: Cluster>(parts: Rc<Parts<C>>, listen: Rc<dyn Listen>) {
+pub async fn listen<C: Cluster>(context: Rc<Context<C>>, listen: Rc<dyn Listen>) {
     let (queue, mut heard) = mpsc::channel(QUEUE_MAX);
     let mut listener = Listener {
-        parts: parts.clone(),
+        context: context.clone(),
         listen,
         posts: BTreeMap::new(),
         complained: BTreeSet::new(),
@@ -81,7 +81,7 @@ pub async fn listen<C: Cluster>(parts: Rc<Parts<C>>, listen: Rc<dyn Listen>) {
     };
     loop {
         listener.read_configuration();
-        let listens = parts.config.borrow().listens();
+        let listens = context.config.borrow().listens();
         let again = tokio::time::sleep(NODES_EVERY);
         tokio::pin!(again);
         loop {
@@ -89,7 +89,7 @@ pub async fn listen<C: Cluster>(parts: Rc<Parts<C>>, listen: Rc<dyn Listen>) {
                 biased;
                 Some(_) = listener.tellings.join_next(), if !listener.tellings.is_empty() => {}
                 Some(datagram) = heard.recv() => listener.hear(&datagram).await,
-                () = parts.configured.notified() => break,
+                () = context.configured.notified() => break,
                 () = &mut again, if listens => break,
             }
         }
@@ -100,8 +100,8 @@ impl<C: Cluster> Listener<C> {
     /// Listens on the ports that are configured now, for the senders that there are now.
     fn read_configuration(&mut self) {
         let watches = {
-            let nodes = self.parts.mirror.nodes.all();
-            self.parts.config.borrow().watches(nodes.values())
+            let nodes = self.context.caches.nodes.all();
+            self.context.config.borrow().watches(nodes.values())
         };
         let mut wanted: BTreeMap<u16, Wanted> = BTreeMap::new();
         for watch in &watches {
@@ -138,7 +138,7 @@ impl<C: Cluster> Listener<C> {
 
     pub(crate) fn wanted(&self, watch: &NodeWatch) -> Option<(u16, Arc<Watcher>, Sender)> {
         let name = watch.method.plugin.as_deref()?;
-        let watcher = self.parts.calls.plugins.watcher(name).ok()?;
+        let watcher = self.context.calls.plugins.watcher(name).ok()?;
         let filled = watcher.manifest().parameters.fill(&watch.method.parameters).ok()?;
         let port = filled.get("port")?.parse().ok()?;
         let interval: u64 = filled.get("interval")?.parse().ok()?;
@@ -176,12 +176,12 @@ impl<C: Cluster> Listener<C> {
 
     pub(crate) async fn hear(&mut self, datagram: &Datagram) {
         let result = self.look(datagram).await;
-        self.parts.metrics.datagrams.get_or_create(&DatagramLabel { result }).inc();
+        self.context.metrics.datagrams.get_or_create(&DatagramLabel { result }).inc();
     }
 
     /// What becomes of a datagram, in a word.
     pub(crate) async fn look(&mut self, datagram: &Datagram) -> &'static str {
-        let now = self.parts.clock.now();
+        let now = self.context.clock.now();
         let Some(post) = self.posts.get_mut(&datagram.port) else { return "stranger" };
         let address = datagram.from.ip().to_canonical();
         let Some(sender) = post.senders.get(&address).cloned() else {
@@ -194,13 +194,13 @@ impl<C: Cluster> Listener<C> {
             return "too-many";
         }
         self.looks = (second, looks.saturating_add(1));
-        match post.watch.hear(datagram.from, &datagram.data, &self.parts.calls.seams).await {
+        match post.watch.hear(datagram.from, &datagram.data, &self.context.calls.seams).await {
             Heard::Seen(Sight::Sighting(_)) => {
                 self.sighted(&sender, address, now);
                 "sighting"
             }
             Heard::Seen(Sight::Finished(_)) => {
-                self.parts.dumps.forget(&sender.node);
+                self.context.dumps.forget(&sender.node);
                 "sighting"
             }
             Heard::Seen(Sight::Ignore) => "ignored",
@@ -216,23 +216,23 @@ impl<C: Cluster> Listener<C> {
 
     fn sighted(&mut self, sender: &Sender, address: IpAddr, now: Time) {
         let Sender { node, lasts } = sender;
-        if self.parts.dumps.note(node, now, *lasts) {
+        if self.context.dumps.note(node, now, *lasts) {
             tracing::info!(node, %address, "the node writes a kernel dump");
         }
         if self.tellings.len() >= TELLINGS_MAX {
             return;
         }
-        let Some(seen) = self.parts.mirror.nodes.find(node) else { return };
+        let Some(seen) = self.context.caches.nodes.find(node) else { return };
         if self.is_told(&seen, now.after(*lasts)) {
             return;
         }
-        let Some(sighting) = self.parts.dumps.to_tell(node, now) else { return };
+        let Some(sighting) = self.context.dumps.to_tell(node, now) else { return };
         let ago = now.since(sighting.at);
-        let at = Time(self.parts.clock.server_now().0.saturating_sub(ago.0));
+        let at = Time(self.context.clock.server_now().0.saturating_sub(ago.0));
         let (from, to) = (timestamp(at), timestamp(at.after(*lasts)));
-        let value = format!("{from:.3}/{to:.3} from {address}, heard by {}", self.parts.process);
+        let value = format!("{from:.3}/{to:.3} from {address}, heard by {}", self.context.process);
         let change = NodeChange::Annotate { key: DUMP_TOLD.to_owned(), value: Some(value) };
-        let cluster = self.parts.cluster.clone();
+        let cluster = self.context.cluster.clone();
         self.tellings.spawn_local(async move {
             if let Err(error) = change_node(&cluster, &seen.name, &seen.uid, &change).await {
                 tracing::warn!(node = seen.name, %error, "failed to tell of a kernel dump");
@@ -245,7 +245,7 @@ impl<C: Cluster> Listener<C> {
     /// Whether somebody has just said on the Node what is to be said now.
     pub(crate) fn is_told(&self, node: &NodeSeen, until: Time) -> bool {
         let told = node.annotations.get(DUMP_TOLD).and_then(|text| read(text));
-        told.is_some_and(|(_, told)| self.parts.clock.when(told).after(TELL_EVERY) > until)
+        told.is_some_and(|(_, told)| self.context.clock.when(told).after(TELL_EVERY) > until)
     }
 }
 

@@ -15,7 +15,7 @@ use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_api::plan::{Grant, Method, NodePlan, PluginKind, is_cloud};
 use node_remedy_config::plan::{plan_from, run_policy_of, snapshot};
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_context::device_health::{Answer, Path, Place};
 use node_remedy_decide::{End, FailureKind, PlanRefusal, refuse_plan};
 use node_remedy_observe::claims::Claims;
@@ -48,27 +48,27 @@ const STAND_IN_EVERY: Duration = Duration::from_secs(15);
 const NODES_AT_ONCE: usize = 100;
 
 /// Probes for as long as this process lives.
-pub async fn probe_devices<C: Cluster>(parts: Rc<Parts<C>>, every: Duration) {
+pub async fn probe_devices<C: Cluster>(context: Rc<Context<C>>, every: Duration) {
     loop {
         let begun = Instant::now();
-        go_round(&parts, every).await;
-        sleep_until(begun + parts.reach.again(every, parts.clock.now())).await;
+        go_round(&context, every).await;
+        sleep_until(begun + context.reach.again(every, context.clock.now())).await;
     }
 }
 
 /// While another process leads: asks the devices that incidents wait for, and says of those that
 /// answer here that they do, so that the leader may let this process lead; so, too, where no device
 /// answers the leader.
-pub async fn stand_in<C: Cluster>(parts: Rc<Parts<C>>) {
+pub async fn stand_in<C: Cluster>(context: Rc<Context<C>>) {
     loop {
         sleep(STAND_IN_EVERY).await;
-        if parts.leads() {
-            device_network::let_lead(&parts).await;
+        if context.leads() {
+            device_network::let_lead(&context).await;
             continue;
         }
-        device_network::say_heard(&parts).await;
+        device_network::say_heard(&context).await;
         let waiting: Vec<NodeFence> = {
-            let nodefences = parts.mirror.nodefences.all();
+            let nodefences = context.caches.nodefences.all();
             let open = nodefences
                 .values()
                 .map(|kept| &kept.0)
@@ -77,9 +77,9 @@ pub async fn stand_in<C: Cluster>(parts: Rc<Parts<C>>) {
         };
         for nodefence in waiting {
             let Some(method) = awaited(&nodefence) else { continue };
-            let end = parts.calls.probe(method, &nodefence.spec.plan.grants).await;
+            let end = context.calls.probe(method, &nodefence.spec.plan.grants).await;
             if matches!(end, Some(End::Succeeded { .. })) {
-                say_reached(&parts, &nodefence).await;
+                say_reached(&context, &nodefence).await;
             }
         }
     }
@@ -92,12 +92,14 @@ fn awaited(nodefence: &NodeFence) -> Option<&Method> {
     nodefence.spec.plan.methods.get(index)
 }
 
-async fn say_reached<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) {
-    let word = format!("{} {}", timestamp(parts.clock.now()), parts.process);
+async fn say_reached<C: Cluster>(context: &Context<C>, nodefence: &NodeFence) {
+    let word = format!("{} {}", timestamp(context.clock.now()), context.process);
     let said = annotation(nodefence, REACHED_BY, &word);
     let name = nodefence.name_any();
     let written = match serde_json::from_value::<json_patch::Patch>(said) {
-        Ok(patch) => parts.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await.map(|_| ()),
+        Ok(patch) => {
+            context.cluster.patch::<NodeFence>(At::cluster(&name), &patch).await.map(|_| ())
+        }
         Err(error) => Err(ClusterError::Invalid(error.to_string())),
     };
     if let Err(error) = written {
@@ -106,11 +108,11 @@ async fn say_reached<C: Cluster>(parts: &Parts<C>, nodefence: &NodeFence) {
 }
 
 /// Asks every device once.
-async fn go_round<C: Cluster>(parts: &Parts<C>, every: Duration) {
-    let (paths, methods) = plans(parts).await;
-    parts.paths.answers.borrow_mut().retain(|place, _| methods.contains_key(place));
+async fn go_round<C: Cluster>(context: &Context<C>, every: Duration) {
+    let (paths, methods) = plans(context).await;
+    context.paths.answers.borrow_mut().retain(|place, _| methods.contains_key(place));
     let named: BTreeSet<String> = methods.keys().map(|place| place.device.clone()).collect();
-    parts.reach.keep(|device| named.contains(device));
+    context.reach.keep(|device| named.contains(device));
     let (mut clouds, mut others) = (Devices::new(), Devices::new());
     for (place, (method, grants)) in methods {
         let is_cloud = method.plugin.as_deref().is_some_and(is_cloud);
@@ -123,48 +125,49 @@ async fn go_round<C: Cluster>(parts: &Parts<C>, every: Duration) {
     };
     let (of_clouds, of_others) = (gap(&clouds, CLOUD_GAP_MIN), gap(&others, Duration::ZERO));
     let asked = async {
-        tokio::join!(ask(parts, clouds, of_clouds), ask(parts, others, of_others));
+        tokio::join!(ask(context, clouds, of_clouds), ask(context, others, of_others));
     };
     let mut asked = std::pin::pin!(asked);
     loop {
         tokio::select! {
             biased;
             () = &mut asked => break,
-            () = sleep(TELL_EVERY) => tell(parts, &paths).await,
+            () = sleep(TELL_EVERY) => tell(context, &paths).await,
         }
     }
-    tell(parts, &paths).await;
+    tell(context, &paths).await;
 }
 
 /// Asks these devices, one after another begun, several at once under way.
-async fn ask<C: Cluster>(parts: &Parts<C>, devices: Devices, gap: Duration) {
+async fn ask<C: Cluster>(context: &Context<C>, devices: Devices, gap: Duration) {
     let paced = stream::iter(devices).then(|device| async move {
         sleep(gap).await;
         device
     });
-    let asked =
-        paced.map(|(device, plugs)| ask_device(parts, device, plugs)).buffer_unordered(AT_ONCE_MAX);
+    let asked = paced
+        .map(|(device, plugs)| ask_device(context, device, plugs))
+        .buffer_unordered(AT_ONCE_MAX);
     asked.collect::<()>().await;
 }
 
 /// Asks one device for its plugs, one at a time. What says nothing for one of them is not asked for the next.
 async fn ask_device<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     device: String,
     plugs: Vec<(Place, Method, Vec<Grant>)>,
 ) {
     let (mut silent, mut heard) = (None, None);
     for (place, method, grants) in plugs {
-        if is_in_use(parts, &place) {
+        if is_in_use(context, &place) {
             // An incident that waits for it has asked it.
-            if let Some(answer) = awaited_answer(parts, &place) {
-                parts.paths.answers.borrow_mut().insert(place, answer);
+            if let Some(answer) = awaited_answer(context, &place) {
+                context.paths.answers.borrow_mut().insert(place, answer);
             }
             continue;
         }
         let end = match &silent {
             Some(end) => Some(End::clone(end)),
-            None => parts.calls.probe(&method, &grants).await,
+            None => context.calls.probe(&method, &grants).await,
         };
         let Some(end) = end else { continue };
         if is_silence(&end) {
@@ -175,10 +178,10 @@ async fn ask_device<C: Cluster>(
             heard = node_remedy_context::device_health::answer_of(&end).or(heard);
         }
         if let Some(answer) = answer_of(end) {
-            parts.paths.answers.borrow_mut().insert(place, answer);
+            context.paths.answers.borrow_mut().insert(place, answer);
         }
     }
-    parts.reach.note(&device, heard, parts.clock.now());
+    context.reach.note(&device, heard, context.clock.now());
 }
 
 fn is_silence(end: &End) -> bool {
@@ -196,16 +199,16 @@ type Methods = BTreeMap<Place, (Method, Vec<Grant>)>;
 type Devices = BTreeMap<String, Vec<(Place, Method, Vec<Grant>)>>;
 
 /// The path of every node that is to be fenced when its threshold is crossed.
-async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
-    let nodes: Vec<_> = parts.mirror.nodes.all().values().cloned().collect();
+async fn plans<C: Cluster>(context: &Context<C>) -> (Vec<Path>, Methods) {
+    let nodes: Vec<_> = context.caches.nodes.all().values().cloned().collect();
     let (mut paths, mut methods, mut tables) = (Vec::new(), Methods::new(), Tables::new());
     let mut claims = Claims::default();
     for nodes in nodes.chunks(NODES_AT_ONCE) {
-        let config = parts.config.borrow().clone();
+        let config = context.config.borrow().clone();
         for node in nodes {
             let plan = config.plan_with(node, &mut tables);
             claims.add(node, plan.as_ref().ok());
-            let untried = plan.as_ref().ok().and_then(|plan| untried(parts, &config, node, plan));
+            let untried = plan.as_ref().ok().and_then(|plan| untried(context, &config, node, plan));
             let path = path_if_fenced(&config, node, plan, &mut methods);
             paths.extend(path.map(|path| match untried {
                 Some(why) => Path { places: Err(why), ..path },
@@ -225,12 +228,12 @@ async fn plans<C: Cluster>(parts: &Parts<C>) -> (Vec<Path>, Methods) {
 
 /// Why the node would not be fenced although all is there: nobody tried its outlets, or answers for its storage's ports.
 fn untried<C: Cluster>(
-    parts: &Parts<C>,
+    context: &Context<C>,
     config: &Config,
     node: &NodeSeen,
     plan: &NodePlan,
 ) -> Option<String> {
-    let find = |plugin: &str| parts.calls.facts_of(plugin);
+    let find = |plugin: &str| context.calls.facts_of(plugin);
     let may_prove_nothing = |plugin: &str| {
         find(plugin).is_ok_and(|facts| facts.is_outlet() || facts.kind == PluginKind::Storage)
     };
@@ -295,8 +298,8 @@ fn place_of(method: &Method) -> Option<Place> {
 }
 
 /// Whether an open incident may call this device now, by whatever plugin: it finds out itself, and has its turn.
-fn is_in_use<C: Cluster>(parts: &Parts<C>, place: &Place) -> bool {
-    let nodefences = parts.mirror.nodefences.all();
+fn is_in_use<C: Cluster>(context: &Context<C>, place: &Place) -> bool {
+    let nodefences = context.caches.nodefences.all();
     let open = nodefences
         .values()
         .map(|kept| &kept.0)
@@ -307,8 +310,8 @@ fn is_in_use<C: Cluster>(parts: &Parts<C>, place: &Place) -> bool {
 }
 
 /// What an open incident that waits for this device says of it.
-fn awaited_answer<C: Cluster>(parts: &Parts<C>, place: &Place) -> Option<Answer> {
-    let nodefences = parts.mirror.nodefences.all();
+fn awaited_answer<C: Cluster>(context: &Context<C>, place: &Place) -> Option<Answer> {
+    let nodefences = context.caches.nodefences.all();
     let mut open = nodefences
         .values()
         .map(|kept| &kept.0)
@@ -359,7 +362,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use node_remedy_observe::caches::{Kept, Mirror};
+    use node_remedy_observe::caches::{Caches, Kept};
 
     fn place(device: &str) -> Place {
         Place { device: device.to_owned(), plug: "1".to_owned() }
@@ -393,7 +396,7 @@ mod tests {
     #[test]
     fn a_second_policy_for_a_node_is_told_at_once() {
         let (changes, _changed) = tokio::sync::mpsc::unbounded_channel();
-        let mirror = Mirror::new(&changes);
+        let caches = Caches::new(&changes);
         let node = json!({"metadata": {"name": "node-a", "uid": "u"}});
         let node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
         let told = |name: &str| {
@@ -402,8 +405,8 @@ mod tests {
                 "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
                 "metadata": {"name": name}, "spec": {"thresholdConfigs": [remedy]},
             });
-            mirror.remedies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
-            let config = Config::read(&mirror, &Config::default()).0;
+            caches.remedies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
+            let config = Config::read(&caches, &Config::default()).0;
             let plan = config.plan_for(&node);
             let path = path_if_fenced(&config, &node, plan, &mut Methods::new());
             path.and_then(|path| path.places.err()).unwrap_or_default()
@@ -424,7 +427,7 @@ mod tests {
     #[test]
     fn a_node_whose_plan_cannot_be_made_is_still_its_configurations() {
         let (changes, _changed) = tokio::sync::mpsc::unbounded_channel();
-        let mirror = Mirror::new(&changes);
+        let caches = Caches::new(&changes);
         let example = include_str!("../../../examples/config/fence-ipmi.yaml");
         let mut shown: serde_json::Value = serde_saphyr::from_str(example).unwrap();
         let address = "${node.annotations['node-remedy.io/bmc-address']}";
@@ -434,8 +437,8 @@ mod tests {
         let mut add = |name: &str| {
             shown["metadata"]["name"] = json!(name);
             let fence = serde_json::from_value(shown.clone()).unwrap();
-            mirror.fences.apply(name.to_owned(), Kept(fence));
-            Config::read(&mirror, &Config::default()).0
+            caches.fences.apply(name.to_owned(), Kept(fence));
+            Config::read(&caches, &Config::default()).0
         };
         let node = |name: &str, annotations: &serde_json::Value| {
             let object = json!({"metadata": {

@@ -8,7 +8,7 @@ use node_remedy_api::conditions::{Condition, ConditionStatus, FENCE_READY};
 use node_remedy_api::fenceconfiguration::{DeviceState, DeviceStatus, FenceConfiguration};
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::time::Moment;
-use node_remedy_context::context::Parts;
+use node_remedy_context::context::Context;
 use node_remedy_context::device_health::{Answer, Path, Place};
 use node_remedy_runtime::cluster::{At, Cluster};
 use node_remedy_runtime::events::Note;
@@ -24,42 +24,42 @@ const NAMED_MAX: usize = 3;
 
 /// Tells what is known of these paths: each process by its metrics, and the one that leads by what it
 /// writes, where that changed.
-pub async fn tell<C: Cluster>(parts: &Parts<C>, paths: &[Path]) {
-    tell_of_nodes(parts, paths).await;
-    if !parts.leads() {
+pub async fn tell<C: Cluster>(context: &Context<C>, paths: &[Path]) {
+    tell_of_nodes(context, paths).await;
+    if !context.leads() {
         return;
     }
     let configurations: Vec<FenceConfiguration> =
-        parts.mirror.fences.all().values().map(|kept| kept.0.clone()).collect();
+        context.caches.fences.all().values().map(|kept| kept.0.clone()).collect();
     for configuration in configurations {
         let source = format!("FenceConfiguration/{}", configuration.name_any());
         let of_it: Vec<&Path> = paths.iter().filter(|one| one.sources.contains(&source)).collect();
-        write(parts, &configuration, &of_it).await;
+        write(context, &configuration, &of_it).await;
     }
 }
 
 /// A metric for each node, and an Event where it can be fenced no more, or again.
-async fn tell_of_nodes<C: Cluster>(parts: &Parts<C>, paths: &[Path]) {
+async fn tell_of_nodes<C: Cluster>(context: &Context<C>, paths: &[Path]) {
     let is_there = |node: &String| paths.iter().any(|path| path.node == *node);
     let gone = |node: &String| !is_there(node);
-    let before = parts.paths.told.borrow().clone();
+    let before = context.paths.told.borrow().clone();
     for node in before.keys().filter(|node| gone(node)) {
-        parts.metrics.fence_ready.remove(&NodeLabel { node: node.clone() });
-        parts.paths.told.borrow_mut().remove(node);
+        context.metrics.fence_ready.remove(&NodeLabel { node: node.clone() });
+        context.paths.told.borrow_mut().remove(node);
     }
     for path in paths {
-        let Some(answer) = path.state(&parts.paths.answers.borrow()) else { continue };
+        let Some(answer) = path.state(&context.paths.answers.borrow()) else { continue };
         let label = NodeLabel { node: path.node.clone() };
         let is_ready = answer.state == DeviceState::Active;
-        parts.metrics.fence_ready.get_or_create(&label).set(i64::from(is_ready));
-        let told = parts.paths.told.borrow_mut().insert(path.node.clone(), answer.state);
+        context.metrics.fence_ready.get_or_create(&label).set(i64::from(is_ready));
+        let told = context.paths.told.borrow_mut().insert(path.node.clone(), answer.state);
         let was_ready = told.is_none_or(|state| state == DeviceState::Active);
-        if was_ready == is_ready || !parts.leads() {
+        if was_ready == is_ready || !context.leads() {
             continue;
         }
         let node =
             FencedNode { name: path.node.clone(), uid: path.uid.clone(), ..FencedNode::default() };
-        parts.tell(&node, &note(&answer)).await;
+        context.tell(&node, &note(&answer)).await;
     }
 }
 
@@ -78,12 +78,16 @@ fn note(answer: &Answer) -> Note {
     }
 }
 
-async fn write<C: Cluster>(parts: &Parts<C>, configuration: &FenceConfiguration, paths: &[&Path]) {
+async fn write<C: Cluster>(
+    context: &Context<C>,
+    configuration: &FenceConfiguration,
+    paths: &[&Path],
+) {
     let status = configuration.status.clone().unwrap_or_default();
     let before = status.conditions.iter().find(|condition| condition.kind == FENCE_READY);
-    let devices = devices(&parts.paths.answers.borrow(), paths);
-    let now_ms = parts.clock.now().0;
-    let mut condition = ready(paths, &parts.paths.answers.borrow(), &devices, now_ms);
+    let devices = devices(&context.paths.answers.borrow(), paths);
+    let now_ms = context.clock.now().0;
+    let mut condition = ready(paths, &context.paths.answers.borrow(), &devices, now_ms);
     condition.observed_generation = configuration.metadata.generation;
     if let Some(before) = before.filter(|before| before.status == condition.status) {
         condition.last_transition_time = before.last_transition_time;
@@ -98,7 +102,7 @@ async fn write<C: Cluster>(parts: &Parts<C>, configuration: &FenceConfiguration,
     let patch = json!({"status": {"conditions": conditions, "devices": shown}});
     let name = configuration.name_any();
     let at = At::cluster(&name);
-    if let Err(error) = parts.cluster.merge_status::<FenceConfiguration>(at, &patch).await {
+    if let Err(error) = context.cluster.merge_status::<FenceConfiguration>(at, &patch).await {
         tracing::debug!(%error, name, "failed to write which devices answer; with the next round");
     }
 }

@@ -23,10 +23,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use node_remedy_context::context::{Seams, Settings};
 use node_remedy_controller::controller::Controller;
-use node_remedy_model_cluster::api_faults::BadWay;
+use node_remedy_model_cluster::api_faults::ApiFaults;
 use node_remedy_model_cluster::client::ModelCluster;
 use node_remedy_model_cluster::driver::{Line, Shared, WorldNames, drive};
-use node_remedy_model_cluster::interceptor::{AnyDoor, Door, Guarded, Open};
+use node_remedy_model_cluster::interceptor::{AnyInterceptor, Guarded, Interceptor, Open};
 use node_remedy_plugin_store::store::Plugins;
 use node_remedy_record::audit::Audit;
 use node_remedy_report::{Inputs, PluginUsed, Story};
@@ -124,15 +124,15 @@ pub fn play(scenario: &Scenario, part: Part) -> anyhow::Result<Played> {
     play_behind(scenario, part, |_| Rc::new(Open))
 }
 
-/// One process of node-remedy, for whoever stands at its door.
-pub struct Seat {
+/// One process of node-remedy, for whoever stands before it.
+pub struct Process {
     /// Its number, from 1.
     pub number: u32,
     shared: Shared,
     clock: VirtualClock,
 }
 
-impl Seat {
+impl Process {
     /// A client of the same API server, of somebody else.
     pub fn client(&self, name: &str) -> ModelCluster {
         ModelCluster::new(self.shared.clone(), name)
@@ -151,22 +151,22 @@ impl Seat {
     }
 }
 
-/// The same, with a door of each process before the API server.
-pub fn play_behind<D: Door>(
+/// The same, with an interceptor of each process before the API server.
+pub fn play_behind<D: Interceptor>(
     scenario: &Scenario,
     part: Part,
-    door: impl Fn(Seat) -> Rc<D>,
+    interceptor: impl Fn(Process) -> Rc<D>,
 ) -> anyhow::Result<Played> {
     let collector = Rc::new(Collector::new());
     let audit: Rc<dyn Audit> = collector.clone();
-    play_audited(scenario, part, &|seat| door(seat), &collector, &audit)
+    play_audited(scenario, part, &|process| interceptor(process), &collector, &audit)
 }
 
 /// The same, with whom the processes tell what they do.
 pub(crate) fn play_audited(
     scenario: &Scenario,
     part: Part,
-    door: &dyn Fn(Seat) -> Rc<dyn AnyDoor>,
+    interceptor: &dyn Fn(Process) -> Rc<dyn AnyInterceptor>,
     collector: &Collector,
     audit: &Rc<dyn Audit>,
 ) -> anyhow::Result<Played> {
@@ -192,11 +192,11 @@ pub(crate) fn play_audited(
             let plugins = plugins()?;
             collector.note_plugins(used(&plugins));
             for number in 1..=scenario.controllers {
-                let way = BadWay::of(shared.clone(), clock.clone(), scenario, number);
-                let seat = Seat { number, shared: shared.clone(), clock: clock.clone() };
+                let way = ApiFaults::of(shared.clone(), clock.clone(), scenario, number);
+                let process = Process { number, shared: shared.clone(), clock: clock.clone() };
                 let server = Guarded::new(server.clone(), Rc::new(way));
                 let stage = Stage {
-                    cluster: Guarded::new(server, door(seat)),
+                    cluster: Guarded::new(server, interceptor(process)),
                     shared: shared.clone(),
                     clock: clock.of_machine(),
                     audit: audit.clone(),

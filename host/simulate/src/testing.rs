@@ -1,5 +1,5 @@
 //! Small worlds for this crate's own tests: three healthy nodes in virtual time, and a whole
-//! night in which a [`Door`] before the API server sees, delays or denies what is asked.
+//! night in which an [`Interceptor`] before the API server sees, delays or denies what is asked.
 
 #![expect(clippy::unwrap_used, reason = "tests alone use it, and may fail")]
 
@@ -17,7 +17,7 @@ use crate::recorder::Collector;
 use crate::run::Played;
 use node_remedy_model_cluster::client::ModelCluster;
 use node_remedy_model_cluster::driver::{Shared, drive};
-pub use node_remedy_model_cluster::interceptor::{Door, Open, Request};
+pub use node_remedy_model_cluster::interceptor::{Interceptor, Open, Request};
 use node_remedy_record::audit::Audit;
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::virtual_clock::VirtualClock;
@@ -93,9 +93,9 @@ pub fn example(file: &str, change: impl FnOnce(String) -> String) -> Scenario {
     Scenario::parse(file, &text, &read).unwrap()
 }
 
-/// Plays a night with `door` between the controller and the API server.
-pub fn play_behind<D: Door>(scenario: &Scenario, door: &Rc<D>) -> Played {
-    simulate::play_behind(scenario, Part::With, |_| door.clone()).unwrap()
+/// Plays a night with `interceptor` between the controller and the API server.
+pub fn play_behind<D: Interceptor>(scenario: &Scenario, interceptor: &Rc<D>) -> Played {
+    simulate::play_behind(scenario, Part::With, |_| interceptor.clone()).unwrap()
 }
 
 /// Plays a night whose controllers tell `audit`, and nobody else.

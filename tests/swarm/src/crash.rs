@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_runtime::cluster::ClusterError;
-use node_remedy_simulate::{CLIENT, Part, Played, Seat, play_behind};
+use node_remedy_simulate::{CLIENT, Part, Played, Process, play_behind};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
 use node_remedy_world::scenario::{Event, START};
@@ -402,9 +402,10 @@ fn play(
     calls: &Rc<Calls>,
     fault: Option<(usize, Fault)>,
 ) -> anyhow::Result<Played> {
-    let door =
-        |seat| Rc::new(OneFault { seat, calls: calls.clone(), fault, met: RefCell::default() });
-    play_behind(scenario, Part::With, door).context("a night that cannot be played")
+    let interceptor = |process| {
+        Rc::new(OneFault { process, calls: calls.clone(), fault, met: RefCell::default() })
+    };
+    play_behind(scenario, Part::With, interceptor).context("a night that cannot be played")
 }
 
 /// The calls of all processes, in their order.
@@ -416,7 +417,7 @@ struct Calls {
 
 /// Counts calls, and lets one of them go wrong.
 struct OneFault {
-    seat: Seat,
+    process: Process,
     calls: Rc<Calls>,
     fault: Option<(usize, Fault)>,
     /// The call that goes wrong after it was carried out.
@@ -425,7 +426,7 @@ struct OneFault {
 
 impl OneFault {
     async fn die(&self, lasts: Duration) -> Result<(), ClusterError> {
-        self.seat.kill(lasts);
+        self.process.kill(lasts);
         std::future::pending().await
     }
 }
@@ -434,14 +435,14 @@ fn word(request: &Request<'_>) -> String {
     format!("{} {}", request.resource, request.name.unwrap_or_default())
 }
 
-impl Door for OneFault {
+impl Interceptor for OneFault {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let number = self.calls.count.get();
         self.calls.count.set(number + 1);
         let (verb, what) = (request.verb.to_owned(), word(request));
         let Some((_, fault)) = self.fault.filter(|(call, _)| *call == number) else {
             if self.fault.is_none() {
-                let at = self.seat.elapsed();
+                let at = self.process.elapsed();
                 self.calls.seen.borrow_mut().push(Call { verb, what, at });
             }
             return Ok(());

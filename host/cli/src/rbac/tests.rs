@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::NAMESPACE;
 use node_remedy_simulate::testing::{example, play_behind};
@@ -130,7 +130,7 @@ struct Table {
     denied: RefCell<BTreeSet<String>>,
 }
 
-impl Door for Table {
+impl Interceptor for Table {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let allows = |right: &Right| {
             let place = namespace_of(right.place, NAMESPACE);

@@ -18,7 +18,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_config::plan::snapshot;
 use node_remedy_decide::{Action, End, PlugState, Time};
-use node_remedy_observe::caches::{Mirror, NODE_LEASES, lease_key};
+use node_remedy_observe::caches::{Caches, NODE_LEASES, lease_key};
 use node_remedy_observe::config::Config;
 use node_remedy_observe::nodefences::is_open;
 use node_remedy_observe::pruned::{NodeSeen, PodSeen};
@@ -90,7 +90,7 @@ pub(super) struct Bench<C> {
     /// Time.
     pub clock: Clock,
     /// The cluster as it is watched.
-    pub(super) mirror: Rc<Mirror>,
+    pub(super) mirror: Rc<Caches>,
     /// The configuration in force.
     pub(super) config: Config,
     /// Whether somebody wants this to end.
@@ -135,7 +135,7 @@ impl<C: Cluster> Bench<C> {
             last_errors: LastErrors::default(),
         };
         let (changed, changes) = mpsc::unbounded_channel();
-        let mirror = Mirror::new(&changed);
+        let mirror = Caches::new(&changed);
         mirror.start(&cluster, &clock, namespace, watching);
         let called = std::cell::Cell::new(0);
         let locks = NodeLocks::new(cluster.clone(), clock.clone());

@@ -9,8 +9,8 @@ use node_remedy_api::plan::NodePlan;
 use node_remedy_api::policy::{GateLimits, RunPolicy, TopologyLimit};
 use node_remedy_api::remedybudget::InFlight;
 use node_remedy_api::time::{Moment, Span};
-use node_remedy_model_cluster::interceptor::{Door, Guarded, Request};
-use node_remedy_observe::caches::{Kept, Mirror};
+use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
+use node_remedy_observe::caches::{Caches, Kept};
 use node_remedy_observe::pruned::NodeSeen;
 use node_remedy_runtime::cluster::{Cluster, ClusterError};
 use node_remedy_simulate::testing::in_quiet_world;
@@ -28,16 +28,16 @@ async fn take_of<C: Cluster>(
     name: &str,
     max: u32,
 ) -> Result<Taken, ClusterError> {
-    let mirror = Mirror::new(&mpsc::unbounded_channel().0);
+    let caches = Caches::new(&mpsc::unbounded_channel().0);
     let limits = GateLimits { max_in_flight: max, ..GateLimits::default() };
-    let room = Room { limits: &limits, mirror: &mirror };
+    let room = Room { limits: &limits, caches: &caches };
     take(cluster, epoch, &entry(name), room).await
 }
 
 /// Somebody else always writes first.
 struct Contended(Rc<Cell<u32>>);
 
-impl Door for Contended {
+impl Interceptor for Contended {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if !request.is_write() {
             return Ok(());
@@ -102,14 +102,14 @@ fn only_so_many_slots_are_given() {
 #[test]
 fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
     in_quiet_world(|bench| async move {
-        let mirror = Mirror::new(&mpsc::unbounded_channel().0);
+        let caches = Caches::new(&mpsc::unbounded_channel().0);
         for (name, rack) in [("a-1", "r0"), ("b-1", "r0"), ("c-1", "r1"), ("d-1", "")] {
             let node = json!({"metadata": {
                 "name": name, "uid": format!("uid-of-{name}"), "labels": {"rack": rack},
             }});
             let mut node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
             node.labels.retain(|_, rack| !rack.is_empty());
-            mirror.nodes.apply(name.to_owned(), node);
+            caches.nodes.apply(name.to_owned(), node);
         }
         let rack = TopologyLimit {
             key: "rack".to_owned(),
@@ -120,7 +120,7 @@ fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
         let limits = GateLimits { max_in_flight: 9, topologies, ..GateLimits::default() };
         let cluster = bench.client("a");
         let ask = async |name: &str| {
-            let room = Room { limits: &limits, mirror: &mirror };
+            let room = Room { limits: &limits, caches: &caches };
             take(&cluster, 1, &entry(name), room).await
         };
         let answers: [_; 2] = tokio::join!(ask("a-1"), ask("b-1")).into();
@@ -141,19 +141,19 @@ fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
 #[test]
 fn nobody_joins_a_holder_whose_limits_are_stricter() {
     in_quiet_world(|bench| async move {
-        let mirror = Mirror::new(&mpsc::unbounded_channel().0);
+        let caches = Caches::new(&mpsc::unbounded_channel().0);
         let strict = GateLimits { max_in_flight: 1, ..GateLimits::default() };
         let wide = GateLimits { max_in_flight: 9, ..GateLimits::default() };
         let holder = NodeFence::new("n-1", spec_within(strict.clone()));
-        mirror.nodefences.apply("n-1".to_owned(), Kept(holder));
+        caches.nodefences.apply("n-1".to_owned(), Kept(holder));
         let cluster = bench.client("a");
         let ask = async |name: &str, limits: &GateLimits| {
-            take(&cluster, 1, &entry(name), Room { limits, mirror: &mirror }).await
+            take(&cluster, 1, &entry(name), Room { limits, caches: &caches }).await
         };
         assert_eq!(ask("n-1", &strict).await, Ok(Taken::Yes));
         assert_eq!(ask("m-1", &wide).await, Ok(full(&["n-1"])));
         // No watch has told of it yet: the API server knows.
-        mirror.nodefences.remove("n-1");
+        caches.nodefences.remove("n-1");
         assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes), "a slot without its NodeFence");
         assert_eq!(give_back(&cluster, 1, &entry("m-1")).await, Ok(Taken::Yes));
         let holder = NodeFence::new("n-1", spec_within(strict.clone()));
@@ -163,9 +163,9 @@ fn nobody_joins_a_holder_whose_limits_are_stricter() {
         assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes));
         assert_eq!(ask("o-1", &wide).await, Ok(Taken::Yes));
         // A run that is seen to hold its slot spares others the way to the budget.
-        let room = Room { limits: &wide, mirror: &mirror };
+        let room = Room { limits: &wide, caches: &caches };
         let mut holder = NodeFence::new("n-1", spec_within(strict.clone()));
-        mirror.nodefences.apply("n-1".to_owned(), Kept(holder.clone()));
+        caches.nodefences.apply("n-1".to_owned(), Kept(holder.clone()));
         assert!(!room.is_promised_away("uid-of-p-1"), "it holds none");
         let at = "2026-11-25T04:00:00.000Z";
         let status = json!({
@@ -176,7 +176,7 @@ fn nobody_joins_a_holder_whose_limits_are_stricter() {
             "goal": {"kind": "bringBack"},
         });
         holder.status = Some(serde_json::from_value(status).unwrap());
-        mirror.nodefences.apply("n-1".to_owned(), Kept(holder));
+        caches.nodefences.apply("n-1".to_owned(), Kept(holder));
         assert!(room.is_promised_away("uid-of-p-1"));
     });
 }

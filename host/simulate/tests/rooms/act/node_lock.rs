@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use node_remedy_act::node_lock::*;
 use node_remedy_decide::Time;
 use node_remedy_model_cluster::client::ModelCluster;
-use node_remedy_model_cluster::interceptor::{Door, Guarded, Request};
+use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
 use node_remedy_runtime::clock::{Clock, timestamp};
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow};
 use node_remedy_simulate::testing::{Bench, in_quiet_world};
@@ -143,7 +143,7 @@ fn a_lock_that_was_given_up_is_gone() {
 /// Its client has given this delete up, and taken the lock anew.
 struct TakenMeanwhile(NodeLocks<ModelCluster>);
 
-impl Door for TakenMeanwhile {
+impl Interceptor for TakenMeanwhile {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.verb == "delete" {
             assert_eq!(self.0.take("a").await, Ok(Lock::Ours));
@@ -158,8 +158,8 @@ fn a_lock_that_is_given_up_late_is_not_taken_from_who_has_it_by_then() {
         let locks = locks_of(&bench);
         assert_eq!(locks.take("a").await, Ok(Lock::Ours));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let door = Rc::new(TakenMeanwhile(locks_of(&bench)));
-        let late = Guarded::new(bench.client("us"), door);
+        let interceptor = Rc::new(TakenMeanwhile(locks_of(&bench)));
+        let late = Guarded::new(bench.client("us"), interceptor);
         NodeLocks::new(late, bench.clock.clone()).release("a").await.unwrap();
         let at = At::within(NAMESPACE, "node-a");
         let lease = bench.client("us").get::<Lease>(at).await.unwrap();

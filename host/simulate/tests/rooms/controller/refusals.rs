@@ -7,7 +7,7 @@ use node_remedy_api::limits::REFUSAL_CHARACTERS_MAX;
 use node_remedy_api::time::Moment;
 use node_remedy_controller::refusals::*;
 use node_remedy_decide::{Hold, Time};
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_record::reason::Reason;
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
@@ -20,7 +20,7 @@ struct Heard {
     refusals: RefCell<Value>,
 }
 
-impl Door for Heard {
+impl Interceptor for Heard {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let object = request.object().unwrap_or_default();
         if request.resource == "events" && request.verb == "create" {

@@ -18,13 +18,13 @@ use node_remedy_api::annotations::ABORT;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::{Action, End, FinalReason, Operation, ParkReason, Phase, VIEW_AGE_MAX};
 use node_remedy_model_cluster::client::{ModelCluster, ROUND_TRIP};
-use node_remedy_model_cluster::interceptor::{Door, Open, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Open, Request};
 use node_remedy_observe::pruned::OUT_OF_SERVICE;
 use node_remedy_runtime::cluster::annotate::annotation;
 use node_remedy_runtime::cluster::{At, Cluster as _, ClusterError};
 use node_remedy_simulate as simulate;
 use node_remedy_simulate::testing::{example, night_of_a_failed_on, play_behind};
-use node_remedy_simulate::{Part, Seat};
+use node_remedy_simulate::{Part, Process};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl SlowIntent {
     }
 }
 
-impl Door for SlowIntent {
+impl Interceptor for SlowIntent {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.object().as_ref().is_some_and(means_off) && !self.is_written.replace(true) {
             tokio::time::sleep(self.takes).await;
@@ -119,7 +119,7 @@ struct AlwaysSlow {
     told: RefCell<Vec<String>>,
 }
 
-impl Door for AlwaysSlow {
+impl Interceptor for AlwaysSlow {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let Some(object) = &request.object() else { return Ok(()) };
         if request.resource == "events" && request.verb == "create" {
@@ -152,7 +152,7 @@ struct FailsAfterOff {
     told: RefCell<Vec<String>>,
 }
 
-impl Door for FailsAfterOff {
+impl Interceptor for FailsAfterOff {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if (request.verb, &*request.resource) == (self.verb, self.resource) && self.is_off.get() {
             return Err(ClusterError::Unavailable("etcdserver: request timed out".to_owned()));
@@ -205,7 +205,7 @@ fn budget_of(request: &Request<'_>) -> Option<Value> {
     request.object().filter(|_| request.resource == "remedybudgets")
 }
 
-impl Door for FailsWrite {
+impl Interceptor for FailsWrite {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let fails = !self.is_carried_out && budget_of(request).is_some();
         if fails { self.once() } else { Ok(()) }
@@ -256,7 +256,7 @@ struct Asked {
     has_proof: bool,
 }
 
-impl Door for Log {
+impl Interceptor for Log {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if !matches!(request.verb, "list" | "watch" | "get") {
             let object = request.object();
@@ -306,7 +306,7 @@ struct SlowWithPods {
     ages: RefCell<Vec<Duration>>,
 }
 
-impl Door for SlowWithPods {
+impl Interceptor for SlowWithPods {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         match (request.verb, request.resource.as_str()) {
             ("list", "pods") => self.looked.set(Some(Instant::now())),
@@ -375,7 +375,7 @@ struct ForbidsMarks {
     forbidden: Cell<usize>,
 }
 
-impl Door for ForbidsMarks {
+impl Interceptor for ForbidsMarks {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.verb != "patch" || request.resource != "pods/status" {
             return Ok(());
@@ -387,12 +387,12 @@ impl Door for ForbidsMarks {
 
 #[test]
 fn a_pod_that_may_not_be_marked_is_deleted_all_the_same() {
-    let door = Rc::new(ForbidsMarks { forbidden: Cell::new(0) });
-    let played = play_behind(&example("lost-node.yaml", |text| text), &door);
+    let interceptor = Rc::new(ForbidsMarks { forbidden: Cell::new(0) });
+    let played = play_behind(&example("lost-node.yaml", |text| text), &interceptor);
     let is_gone =
         |fact: &Fact| matches!(&fact.what, What::PodGone { pod, .. } if pod == "default/db-0");
     assert!(played.facts.iter().any(is_gone));
-    assert!(door.forbidden.get() > 0);
+    assert!(interceptor.forbidden.get() > 0);
 }
 
 /// Records written in an incident in which nothing goes wrong.
@@ -516,7 +516,7 @@ struct AbortsMeanwhile {
     is_said: Cell<bool>,
 }
 
-impl Door for AbortsMeanwhile {
+impl Interceptor for AbortsMeanwhile {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let Some(object) = request.object().filter(|_| request.resource == "nodefences/status")
         else {
@@ -543,10 +543,10 @@ async fn say_abort(alice: ModelCluster, nodefence: Value) {
 #[test]
 fn a_word_that_comes_while_the_record_is_written_is_heard_before_it_is_taken_away() {
     let scenario = example("lost-node.yaml", |text| text);
-    let door = |seat: Seat| {
-        Rc::new(AbortsMeanwhile { alice: seat.client("alice"), is_said: Cell::new(false) })
+    let interceptor = |process: Process| {
+        Rc::new(AbortsMeanwhile { alice: process.client("alice"), is_said: Cell::new(false) })
     };
-    let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
+    let played = simulate::play_behind(&scenario, Part::With, interceptor).unwrap();
     let (nodefence, _, record) = played.collected.incidents.values().next().unwrap();
     assert_eq!(record.parked.as_ref().map(|one| &one.reason), Some(&ParkReason::Aborted));
     assert!(!nodefence.annotations().contains_key(ABORT), "it is heard once");
@@ -555,7 +555,7 @@ fn a_word_that_comes_while_the_record_is_written_is_heard_before_it_is_taken_awa
 /// The same, and how often a NodeFence is patched.
 struct CountsPatches(AbortsMeanwhile, Cell<u32>);
 
-impl Door for CountsPatches {
+impl Interceptor for CountsPatches {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let is_patch = request.verb == "patch" && request.resource == "nodefences";
         self.1.set(self.1.get() + u32::from(is_patch));
@@ -569,15 +569,15 @@ fn a_word_is_taken_away_once_however_late_its_watch_tells() {
     let late = "happenings:\n- { at: 70s, apiFault: { fault: watchesLag, takes: 1s, lasts: 5m } }";
     let scenario = example("lost-node.yaml", |text| text.replace("happenings:", late));
     let counted = Rc::new(RefCell::new(None));
-    let door = |seat: Seat| {
-        let aborts = AbortsMeanwhile { alice: seat.client("alice"), is_said: Cell::new(false) };
-        let door = Rc::new(CountsPatches(aborts, Cell::new(0)));
-        counted.replace(Some(door.clone()));
-        door
+    let interceptor = |process: Process| {
+        let aborts = AbortsMeanwhile { alice: process.client("alice"), is_said: Cell::new(false) };
+        let interceptor = Rc::new(CountsPatches(aborts, Cell::new(0)));
+        counted.replace(Some(interceptor.clone()));
+        interceptor
     };
-    let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
+    let played = simulate::play_behind(&scenario, Part::With, interceptor).unwrap();
     let (nodefence, ..) = played.collected.incidents.values().next().unwrap();
     assert!(!nodefence.annotations().contains_key(ABORT), "{:?}", nodefence.annotations());
-    let patches = counted.take().map(|door| door.1.get());
+    let patches = counted.take().map(|interceptor| interceptor.1.get());
     assert_eq!(patches, Some(2), "the word's, and the finalizer's at the end");
 }

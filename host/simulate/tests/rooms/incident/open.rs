@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use node_remedy_api::nodefence::Rung;
 use node_remedy_incident::open::*;
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_record::reason::Reason;
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
@@ -37,7 +37,7 @@ fn knows_no_off(kind: Kind, part: &str, object: &mut Value) -> Result<Vec<String
 #[derive(Default)]
 struct Told(std::cell::Cell<usize>);
 
-impl Door for Told {
+impl Interceptor for Told {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let event = request.object().filter(|_| request.resource == "events");
         let is_it = event.is_some_and(|event| event["reason"] == "RecordPruned");

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use node_remedy_api::time::Moment;
 use node_remedy_incident::repeat_alarm::*;
-use node_remedy_model_cluster::interceptor::{Door, Open, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Open, Request};
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
 
@@ -13,7 +13,7 @@ use node_remedy_simulate::testing::{example, play_behind};
 #[derive(Default)]
 struct Warned(Cell<u32>);
 
-impl Door for Warned {
+impl Interceptor for Warned {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == "events" && request.verb == "create" {
             let event = request.object().unwrap_or_default();

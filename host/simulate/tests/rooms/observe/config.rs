@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use node_remedy_model_cluster::interceptor::{Door, Request};
-use node_remedy_observe::caches::{Kept, Mirror};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
+use node_remedy_observe::caches::{Caches, Kept};
 use node_remedy_observe::config::*;
 use node_remedy_observe::pruned::NodeSeen;
 use node_remedy_runtime::cluster::{ClusterError, unread};
@@ -28,22 +28,22 @@ fn in_force(readouts: &[Readout]) -> Vec<InForce> {
 #[test]
 fn the_last_valid_version_stays_in_force() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
-    mirror.remedies.apply("all".to_owned(), remedy("20s"));
-    let (first, said) = Config::read(&mirror, &Config::default());
+    let caches = Caches::new(&changes);
+    caches.remedies.apply("all".to_owned(), remedy("20s"));
+    let (first, said) = Config::read(&caches, &Config::default());
     assert_eq!(in_force(&said), [InForce::This]);
     let mut broken = remedy("30s");
     broken.0.spec.node_selector = Some("a=b=c".to_owned());
-    mirror.remedies.apply("all".to_owned(), broken);
-    let (second, said) = Config::read(&mirror, &first);
+    caches.remedies.apply("all".to_owned(), broken);
+    let (second, said) = Config::read(&caches, &first);
     assert_eq!(in_force(&said), [InForce::LastValid]);
     assert!(said[0].problems.contains("nodeSelector"), "{}", said[0].problems);
     assert_eq!(first.policies, second.policies);
-    let (third, said) = Config::read(&mirror, &Config::default());
+    let (third, said) = Config::read(&caches, &Config::default());
     assert_eq!(in_force(&said), [InForce::Nothing]);
     assert!(third.policies.is_empty());
-    mirror.remedies.apply("all".to_owned(), remedy("40s"));
-    let (fourth, said) = Config::read(&mirror, &second);
+    caches.remedies.apply("all".to_owned(), remedy("40s"));
+    let (fourth, said) = Config::read(&caches, &second);
     assert_eq!(in_force(&said), [InForce::This]);
     assert_ne!(fourth.policies, second.policies);
 }
@@ -68,26 +68,26 @@ fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
     };
     let origin = "ConfigMap/fence-config-node-a";
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
+    let caches = Caches::new(&changes);
     let shown = node_remedy_simulate::testing::example("lost-node.yaml", |text| text).configuration;
     let mut selecting = shown.into_iter().map(|document| document.object);
     let mut selecting = selecting.find(|one| one["kind"] == "FenceConfiguration").unwrap();
     selecting["spec"]["templates"][0]["parameters"]["address"] = json!("192.0.2.99");
     selecting["spec"].as_object_mut().unwrap().remove("inventory");
     let selecting = serde_json::from_value(selecting).unwrap();
-    mirror.fences.apply("ipmi".to_owned(), Kept(selecting));
+    caches.fences.apply("ipmi".to_owned(), Kept(selecting));
     let sources = |config: &Config, name: &str| config.plan_for(&node(name)).map(|p| p.sources);
 
-    mirror.config_maps.apply("own".to_owned(), fence_config_map(""));
-    let (valid, _) = Config::read(&mirror, &Config::default());
+    caches.config_maps.apply("own".to_owned(), fence_config_map(""));
+    let (valid, _) = Config::read(&caches, &Config::default());
     assert_eq!(sources(&valid, "node-a"), Ok(vec![origin.to_owned()]));
 
-    mirror.config_maps.apply("own".to_owned(), fence_config_map("isolatoin=x\n"));
-    let (edited, said) = Config::read(&mirror, &valid);
+    caches.config_maps.apply("own".to_owned(), fence_config_map("isolatoin=x\n"));
+    let (edited, said) = Config::read(&caches, &valid);
     assert_eq!(said[1].in_force, InForce::LastValid);
     assert_eq!(sources(&edited, "node-a"), Ok(vec![origin.to_owned()]));
 
-    let (begun, said) = Config::read(&mirror, &Config::default());
+    let (begun, said) = Config::read(&caches, &Config::default());
     assert_eq!((said[1].in_force, &*said[1].name), (InForce::Nothing, "fence-config-node-a"));
     let refused = sources(&begun, "node-a").unwrap_err();
     assert!(refused.contains("isolatoin"), "{refused}");
@@ -107,18 +107,18 @@ fn a_nodes_row_of_the_inventory_says_where_its_device_is() {
     let shown = shown.find(|one| one["kind"] == "FenceConfiguration").unwrap();
     let read = |column: &str, table: Option<(&str, &str)>| {
         let (changes, _changed) = mpsc::unbounded_channel();
-        let mirror = Mirror::new(&changes);
+        let caches = Caches::new(&changes);
         let mut fence = shown.clone();
         fence["spec"]["inventory"] = json!({"configMap": "racks", "key": "nodes.csv"});
         let taken = format!("${{inventory['{column}']}}");
         fence["spec"]["templates"][0]["parameters"]["address"] = json!(taken);
-        mirror.fences.apply("ipmi".to_owned(), Kept(serde_json::from_value(fence).unwrap()));
+        caches.fences.apply("ipmi".to_owned(), Kept(serde_json::from_value(fence).unwrap()));
         if let Some((key, text)) = table {
             let object = json!({"metadata": {"name": "racks"}, "data": {key: text}});
             let config_map = serde_json::from_value(object).unwrap();
-            mirror.config_maps.apply("racks".to_owned(), Kept(config_map));
+            caches.config_maps.apply("racks".to_owned(), Kept(config_map));
         }
-        Config::read(&mirror, &Config::default()).0
+        Config::read(&caches, &Config::default()).0
     };
     let address = |config: &Config, name: &str, tables: &mut Tables| {
         let plan = config.plan_with(&node(name), tables)?;
@@ -177,10 +177,10 @@ fn labelled(kind: &str) -> NodeSeen {
 #[test]
 fn a_configuration_in_a_config_map_is_followed_and_its_last_valid_version_kept() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
+    let caches = Caches::new(&changes);
     let read = |text: &str, before: &Config| {
-        mirror.config_maps.apply("own".to_owned(), remedy_config_map(text));
-        let (config, mut said) = Config::read(&mirror, before);
+        caches.config_maps.apply("own".to_owned(), remedy_config_map(text));
+        let (config, mut said) = Config::read(&caches, before);
         (config, said.pop())
     };
     let is_followed = |config: &Config| config.policy_for(&labelled("a")).unwrap().is_some();
@@ -208,20 +208,20 @@ fn a_configuration_in_a_config_map_is_followed_and_its_last_valid_version_kept()
     assert!(!is_followed(&begun));
     let (emptied, said) = read("", &valid);
     assert_eq!((is_followed(&emptied), said), (false, None), "nobody configures any more");
-    mirror.config_maps.remove("own");
-    assert!(!is_followed(&Config::read(&mirror, &valid).0));
+    caches.config_maps.remove("own");
+    assert!(!is_followed(&Config::read(&caches, &valid).0));
 }
 
 #[test]
 fn two_that_select_one_node_stop_it_wherever_they_stand() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
+    let caches = Caches::new(&changes);
     let both = format!("{SELECTS_A}---\n{}", SELECTS_A.replace("type=a", "type in (b, c)"));
-    mirror.config_maps.apply("own".to_owned(), remedy_config_map(&both));
+    caches.config_maps.apply("own".to_owned(), remedy_config_map(&both));
     let mut object = remedy("20s");
     object.0.spec.node_selector = Some("type in (a, b)".to_owned());
     let is_followed = |kind| {
-        let config = Config::read(&mirror, &Config::default()).0;
+        let config = Config::read(&caches, &Config::default()).0;
         config.policy_for(&labelled(kind)).map(|policy| policy.is_some())
     };
     let (yes, no) = (Ok(true), Ok(false));
@@ -229,7 +229,7 @@ fn two_that_select_one_node_stop_it_wherever_they_stand() {
         ["a", "b", "c", "d"].map(is_followed),
         [yes.clone(), yes.clone(), yes.clone(), no.clone()]
     );
-    mirror.remedies.apply("all".to_owned(), object);
+    caches.remedies.apply("all".to_owned(), object);
     let [a, b, c, d] = ["a", "b", "c", "d"].map(is_followed);
     assert_eq!((c, d), (yes, no));
     for twice in [a, b] {
@@ -242,22 +242,22 @@ fn two_that_select_one_node_stop_it_wherever_they_stand() {
 #[test]
 fn what_was_never_valid_stops_the_nodes_that_it_selects() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
-    let config = || Config::read(&mirror, &Config::default()).0;
+    let caches = Caches::new(&changes);
+    let config = || Config::read(&caches, &Config::default()).0;
     let policy = |kind| config().policy_for(&labelled(kind)).map(|policy| policy.is_some());
-    mirror.remedies.apply("all".to_owned(), remedy("20s"));
+    caches.remedies.apply("all".to_owned(), remedy("20s"));
     assert_eq!(policy("a"), Ok(true));
     let mut broken = remedy("30s");
     broken.0.spec.threshold_configs.clear();
     (broken.0.metadata.name, broken.0.spec.node_selector) =
         (Some("broken".to_owned()), Some("type=a".to_owned()));
-    mirror.remedies.apply("broken".to_owned(), broken.clone());
+    caches.remedies.apply("broken".to_owned(), broken.clone());
     let why = policy("a").unwrap_err();
     assert!(why.contains("RemedyConfiguration broken, which selects this node, is not"), "{why}");
     assert_eq!(policy("b"), Ok(true));
     // Nobody knows whom it means, so it may be anybody.
     broken.0.spec.node_selector = Some("a=b=c".to_owned());
-    mirror.remedies.apply("broken".to_owned(), broken);
+    caches.remedies.apply("broken".to_owned(), broken);
     for kind in ["a", "b"] {
         let why = policy(kind).unwrap_err();
         assert!(why.contains("RemedyConfiguration broken, which may select this node"), "{why}");
@@ -277,11 +277,11 @@ fn what_was_never_valid_stops_the_nodes_that_it_selects() {
         });
         Kept(serde_json::from_value(object).unwrap())
     };
-    mirror.fences.apply("own".to_owned(), fence("type=a"));
+    caches.fences.apply("own".to_owned(), fence("type=a"));
     let why = plan("a").unwrap_err();
     assert!(why.contains("FenceConfiguration own, which selects this node, is not"), "{why}");
     assert!(plan("b").is_ok());
-    mirror.fences.apply("own".to_owned(), fence("a=b=c"));
+    caches.fences.apply("own".to_owned(), fence("a=b=c"));
     let why = plan("b").unwrap_err();
     assert!(why.contains("FenceConfiguration own, which may select this node, is not"), "{why}");
 }
@@ -291,18 +291,18 @@ fn what_was_never_valid_stops_the_nodes_that_it_selects() {
 #[test]
 fn what_cannot_be_read_is_invalid_for_the_nodes_that_it_selects() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
-    mirror.remedies.apply("all".to_owned(), remedy("20s"));
-    let (first, _) = Config::read(&mirror, &Config::default());
+    let caches = Caches::new(&changes);
+    caches.remedies.apply("all".to_owned(), remedy("20s"));
+    let (first, _) = Config::read(&caches, &Config::default());
     let unread = |name: &str, spec: &Value| {
         let object = json!({"metadata": {"name": name, "generation": 7}, "spec": spec});
         let read =
             unread::read::<node_remedy_api::remedyconfiguration::RemedyConfiguration>(object);
-        mirror.remedies.apply_unread(name.to_owned(), read.unwrap_err());
+        caches.remedies.apply_unread(name.to_owned(), read.unwrap_err());
     };
     let threshold = json!({"nodeLeaseAge": "30m1h", "remedy1": [{"name": "fence"}]});
     unread("other", &json!({"nodeSelector": "type=a", "thresholdConfigs": [threshold]}));
-    let (config, said) = Config::read(&mirror, &Config::default());
+    let (config, said) = Config::read(&caches, &Config::default());
     assert_eq!(in_force(&said), [InForce::This, InForce::Nothing]);
     assert_eq!((said[1].generation, &*said[1].name), (7, "other"));
     assert!(said[1].problems.contains("nodeLeaseAge: found \"30m1h\""), "{}", said[1].problems);
@@ -311,13 +311,13 @@ fn what_cannot_be_read_is_invalid_for_the_nodes_that_it_selects() {
     assert!(config.policy_for(&labelled("b")).unwrap().is_some());
 
     unread("other", &json!({"nodeSelector": 7, "thresholdConfigs": [threshold]}));
-    let (config, _) = Config::read(&mirror, &Config::default());
+    let (config, _) = Config::read(&caches, &Config::default());
     let why = config.policy_for(&labelled("b")).err().unwrap();
     assert!(why.contains("RemedyConfiguration other, which may select this node"), "{why}");
 
-    mirror.remedies.remove("other");
+    caches.remedies.remove("other");
     unread("all", &json!({"thresholdConfigs": [threshold]}));
-    let (last, said) = Config::read(&mirror, &first);
+    let (last, said) = Config::read(&caches, &first);
     assert_eq!(in_force(&said), [InForce::LastValid]);
     assert_eq!(last.policies, first.policies);
     assert!(last.policy_for(&labelled("b")).unwrap().is_some());
@@ -327,7 +327,7 @@ fn what_cannot_be_read_is_invalid_for_the_nodes_that_it_selects() {
 #[derive(Default)]
 struct Heard(RefCell<Vec<String>>);
 
-impl Door for Heard {
+impl Interceptor for Heard {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == "events" && request.namespace == Some("node-remedy") {
             let event = request.object().unwrap_or_default();
@@ -396,11 +396,11 @@ fn lamps() -> Kept<node_remedy_api::fenceconfiguration::FenceConfiguration> {
 #[test]
 fn a_plugin_from_outside_is_granted_by_its_own_object_alone() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
-    mirror.fences.apply("lamps".to_owned(), lamps());
-    mirror.plugins.apply("lamp".to_owned(), fence_plugin("lamp", "192.0.2.0/24"));
-    mirror.plugins.apply("other".to_owned(), fence_plugin("other", "198.51.100.0/24"));
-    let (config, said) = Config::read(&mirror, &Config::default());
+    let caches = Caches::new(&changes);
+    caches.fences.apply("lamps".to_owned(), lamps());
+    caches.plugins.apply("lamp".to_owned(), fence_plugin("lamp", "192.0.2.0/24"));
+    caches.plugins.apply("other".to_owned(), fence_plugin("other", "198.51.100.0/24"));
+    let (config, said) = Config::read(&caches, &Config::default());
     assert_eq!(in_force(&said), [InForce::This; 3]);
     let plan = config.plan_for(&labelled("a")).unwrap();
     let granted: Vec<_> = plan.grants.iter().map(|one| (&*one.plugin, &one.allows.cidrs)).collect();
@@ -410,9 +410,9 @@ fn a_plugin_from_outside_is_granted_by_its_own_object_alone() {
 #[test]
 fn nobody_takes_the_name_of_a_plugin_that_is_built_in() {
     let (changes, _changed) = mpsc::unbounded_channel();
-    let mirror = Mirror::new(&changes);
-    mirror.plugins.apply("ipmi".to_owned(), fence_plugin("ipmi", "192.0.2.0/24"));
-    let (config, said) = Config::read(&mirror, &Config::default());
+    let caches = Caches::new(&changes);
+    caches.plugins.apply("ipmi".to_owned(), fence_plugin("ipmi", "192.0.2.0/24"));
+    let (config, said) = Config::read(&caches, &Config::default());
     assert_eq!(in_force(&said), [InForce::Nothing]);
     assert!(said[0].problems.contains("which is a built-in plugin"), "{}", said[0].problems);
     assert_eq!(config.plugins(), []);

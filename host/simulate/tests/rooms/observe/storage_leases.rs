@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use node_remedy_api::policy::{GateLimits, StorageLeases as Asked};
 use node_remedy_api::time::Span;
 use node_remedy_decide::{StorageLease, Time};
-use node_remedy_model_cluster::interceptor::{Door, Guarded, Request};
+use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
 use node_remedy_observe::storage_leases::*;
 use node_remedy_runtime::cluster::{Cluster, ClusterError};
 use node_remedy_simulate::testing::{Bench, in_quiet_world};
@@ -16,7 +16,7 @@ use node_remedy_simulate::testing::{Bench, in_quiet_world};
 /// An API server that answers for Leases late, or not at all.
 struct Answers(Result<Duration, ClusterError>);
 
-impl Door for Answers {
+impl Interceptor for Answers {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == "leases" {
             tokio::time::sleep(self.0.clone()?).await;

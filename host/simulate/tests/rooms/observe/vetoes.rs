@@ -7,8 +7,8 @@ use node_remedy_api::annotations::CORDONED_BY;
 use node_remedy_api::policy::{GateLimits, PauseWindow};
 use node_remedy_api::remedypause::RemedyPause;
 use node_remedy_decide::{Time, Words};
-use node_remedy_model_cluster::interceptor::{Door, Guarded, Request};
-use node_remedy_observe::caches::Mirror;
+use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
+use node_remedy_observe::caches::Caches;
 use node_remedy_observe::condition_history::Changes;
 use node_remedy_observe::pruned::NodeSeen;
 use node_remedy_observe::vetoes::*;
@@ -99,9 +99,9 @@ fn a_pause_that_cannot_be_read_counts_without_an_end_for_the_nodes_that_it_selec
         let spec = json!({"reason": 7, "until": "soon", "nodeSelector": selector});
         let object = json!({"metadata": {"name": "p"}, "spec": spec});
         let read = node_remedy_runtime::cluster::unread::read::<RemedyPause>(object);
-        let mirror = Mirror::new(&tokio::sync::mpsc::unbounded_channel().0);
-        mirror.pauses.apply_unread("p".to_owned(), read.unwrap_err());
-        let pauses = words(&cached(&mirror), &compute).pauses;
+        let caches = Caches::new(&tokio::sync::mpsc::unbounded_channel().0);
+        caches.pauses.apply_unread("p".to_owned(), read.unwrap_err());
+        let pauses = words(&cached(&caches), &compute).pauses;
         assert_eq!(pauses.len(), usize::from(is_for_it), "{selector}");
         assert!(pauses.iter().all(|pause| pause.until.is_none()), "{pauses:?}");
     }
@@ -203,7 +203,7 @@ struct Answers {
     with: Result<Duration, ClusterError>,
 }
 
-impl Door for Answers {
+impl Interceptor for Answers {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == self.resource {
             tokio::time::sleep(self.with.clone()?).await;
@@ -231,8 +231,8 @@ fn a_list_that_is_denied_or_late_is_unread_and_a_kind_that_nobody_serves_is_none
     ];
     for (resource, with, expected) in rows {
         in_quiet_world(|bench| async move {
-            let door = Rc::new(Answers { resource, with: with.clone() });
-            let said = read(&Guarded::new(bench.client("us"), door)).await;
+            let interceptor = Rc::new(Answers { resource, with: with.clone() });
+            let said = read(&Guarded::new(bench.client("us"), interceptor)).await;
             let unread = words(&said, &node(&json!({}))).unread.concat();
             assert_eq!(unread, expected, "{resource}: {with:?}");
         });

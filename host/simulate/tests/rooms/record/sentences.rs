@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use node_remedy_decide::{Hold, Notice, ParkReason, Plan};
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_record::sentences::*;
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
@@ -51,7 +51,7 @@ fn what_waits_for_a_person_is_a_warning_that_says_what_to_type() {
 /// What the Events of a night say, by their reasons, where each takes so long to be written.
 struct Told(RefCell<Vec<String>>, Duration);
 
-impl Door for Told {
+impl Interceptor for Told {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == "events" && request.verb == "create" {
             tokio::time::sleep(self.1).await;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_record::reason::{Reason, hold_words};
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
@@ -28,7 +28,7 @@ struct Denies {
     denied: Cell<usize>,
 }
 
-impl Door for Denies {
+impl Interceptor for Denies {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let is_it = request.verb == self.verb
             && request.resource == self.resource
@@ -102,9 +102,9 @@ fn a_guard_that_cannot_be_read_cuts_nothing() {
 /// How often power was cut, how often the row's request was denied, and the words of all reasons.
 fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
     let &Row { verb, resource, namespace, .. } = row;
-    let door =
+    let interceptor =
         Rc::new(Denies { verb, resource, namespace, began: OnceCell::new(), denied: Cell::new(0) });
-    let played = play_behind(&night(), &door);
+    let played = play_behind(&night(), &interceptor);
     let words = played.collected.refused.iter().flat_map(|refused| match &refused.reason {
         Reason::Hold(hold) => hold_words(hold).split(' ').map(str::to_owned).collect(),
         other @ (Reason::NotReady(_)
@@ -115,7 +115,7 @@ fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
             vec![other.guard().to_owned()]
         }
     });
-    (cuts(&played.facts), door.denied.get(), words.collect())
+    (cuts(&played.facts), interceptor.denied.get(), words.collect())
 }
 
 /// An API server whose watches break in their second minute; those of NodeFences are not taken up
@@ -130,7 +130,7 @@ impl BreaksWatches {
     }
 }
 
-impl Door for BreaksWatches {
+impl Interceptor for BreaksWatches {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let since = self.since();
         let is_it = request.resource == "nodefences" && matches!(request.verb, "list" | "watch");
@@ -154,7 +154,7 @@ struct FreezesWatch {
     lists: Cell<u32>,
 }
 
-impl Door for FreezesWatch {
+impl Interceptor for FreezesWatch {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == "remedyconfigurations" && request.verb == "list" {
             self.lists.set(self.lists.get() + 1);
@@ -173,20 +173,20 @@ impl Door for FreezesWatch {
 /// A connection that is there and silent looks like a cluster in which nothing changes, but for bookmarks.
 #[test]
 fn what_a_frozen_watch_did_not_tell_is_listed_before_anything_is_cut() {
-    let door = Rc::new(FreezesWatch { lists: Cell::new(0) });
+    let interceptor = Rc::new(FreezesWatch { lists: Cell::new(0) });
     let night = example("lost-node.yaml", |text| {
         let shadow = "{ at: 20s, edit: { kind: RemedyConfiguration, name: bare-metal, merge: { spec: { mode: shadow } } } }";
         text.replace("- { at: 60s, kubelet", &format!("- {shadow}\n- {{ at: 200s, kubelet"))
     });
-    let played = play_behind(&night, &door);
-    assert_eq!((cuts(&played.facts), door.lists.get()), (0, 2));
+    let played = play_behind(&night, &interceptor);
+    assert_eq!((cuts(&played.facts), interceptor.lists.get()), (0, 2));
 }
 
 /// What became of other incidents closes devices and begins cool-downs, and is read from what is watched.
 #[test]
 fn a_leader_whose_watch_of_incidents_is_broken_begins_nothing_and_says_so() {
-    let door = Rc::new(BreaksWatches { began: OnceCell::new() });
-    let played = play_behind(&example("lost-node.yaml", |text| text), &door);
+    let interceptor = Rc::new(BreaksWatches { began: OnceCell::new() });
+    let played = play_behind(&example("lost-node.yaml", |text| text), &interceptor);
     assert_eq!(cuts(&played.facts), 0);
     let last = played.collected.refused.last().map(|refused| refused.reason.clone());
     let said = last.as_ref().map(ToString::to_string).unwrap_or_default();

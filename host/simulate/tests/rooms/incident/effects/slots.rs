@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use node_remedy_model_cluster::interceptor::{Door, Request};
+use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
 use serde_json::Value;
@@ -31,7 +31,7 @@ impl MakesNone {
     }
 }
 
-impl Door for MakesNone {
+impl Interceptor for MakesNone {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let is_created = request.verb == "create" && request.resource == "nodefences";
         let is_its = |object: &Value| object["spec"]["node"]["name"] == self.node;

@@ -11,7 +11,7 @@ struct TakesBack {
     is_taken: Cell<bool>,
 }
 
-impl Door for TakesBack {
+impl Interceptor for TakesBack {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let intent = request.object().filter(means_off);
         let Some(intent) = intent.filter(|_| !self.is_taken.get()) else { return Ok(()) };
@@ -48,12 +48,13 @@ fn an_approval_that_is_taken_back_while_the_intent_is_written_holds_the_off_back
     };
     let scenario = example("lost-node.yaml", change);
     let taken = Rc::new(RefCell::new(None));
-    let door = |seat: Seat| {
-        let door = Rc::new(TakesBack { alice: seat.client("alice"), is_taken: Cell::new(false) });
-        taken.replace(Some(door.clone()));
-        door
+    let interceptor = |process: Process| {
+        let interceptor =
+            Rc::new(TakesBack { alice: process.client("alice"), is_taken: Cell::new(false) });
+        taken.replace(Some(interceptor.clone()));
+        interceptor
     };
-    let played = simulate::play_behind(&scenario, Part::With, door).unwrap();
+    let played = simulate::play_behind(&scenario, Part::With, interceptor).unwrap();
     assert!(taken.take().unwrap().is_taken.get(), "an intent was written");
     assert_eq!(cuts(&played.facts), 0);
 }
@@ -62,7 +63,7 @@ fn an_approval_that_is_taken_back_while_the_intent_is_written_holds_the_off_back
 #[derive(Default)]
 struct Told(RefCell<Vec<(String, String)>>);
 
-impl Door for Told {
+impl Interceptor for Told {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         let event = request.object().filter(|_| request.resource == "events");
         if let Some(event) = event.filter(|_| request.verb == "create") {
