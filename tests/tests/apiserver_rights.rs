@@ -49,7 +49,7 @@ const NO_KUBELET: [&str; 4] =
 /// What nobody may, whatever their rights.
 const FORGES: [&str; 2] = ["confirms off as bob", "pauses as bob"];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: S16
 async fn s16_nothing_is_begun_said_or_granted_without_its_right() -> Result<()> {
     let people = People::new().await?;
     let mut all = BTreeSet::from(NEEDS_A_RIGHT);

@@ -15,7 +15,7 @@ use crate::e2e_story::{INCIDENT_WITHIN, Story};
 /// Longer than any call, and than any pause between two of them.
 const DEAD_FOR: Duration = Duration::from_secs(45);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: L6
 async fn a_dead_bmc_is_not_given_up() -> Result<()> {
     let mut story = Story::begin("e2e-dead-bmc", &Installation::default()).await?;
     let mut controller = Controller::start(&story.cluster, "one")?;

@@ -51,7 +51,7 @@ async fn database(story: &Story) -> Result<Pod> {
 
 /// The node is cordoned and nothing leaves it; as soon as the budget allows, the pod moves, gracefully.
 /// The node is well when its detector says so, and takes pods again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: P6
 async fn a_budget_at_zero_holds_a_drain_until_it_allows_one() -> Result<()> {
     let story = Story::begin("e2e-drain", &drains()).await?;
     budget(&story, 1).await?;

@@ -72,7 +72,7 @@ async fn repaired_from_elsewhere(story: &Story) -> Result<String> {
 
 /// Seed 000: the repair fails, the next remedy runs. The controller is killed while the Job runs; the
 /// next one resumes and does not start it again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: A11
 async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
     let story = Story::begin("e2e-ladder", &ladder(&["false", LAST_WORDS])).await?;
     remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;

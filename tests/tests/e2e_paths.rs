@@ -18,7 +18,7 @@ use crate::e2e_story::{INCIDENT_WITHIN, Story};
 /// Which outlet a node hangs on.
 pub(crate) const OUTLET: &str = "outlet";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: G16
 async fn a_pdu_that_hangs_is_inactive_before_a_node_is_lost() -> Result<()> {
     let mut story = Story::prepare("e2e-paths", Settings::QUICK).await?;
     let pdu = installed(&mut story).await?;

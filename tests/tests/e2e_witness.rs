@@ -1,5 +1,6 @@
 //! An off that counts once another plugin has read it, too: the machines hang on BMCs, and a board of
 //! relays tells of each whether it has power.
+// promise: P1, each test of this file
 
 use anyhow::Result;
 use node_remedy_tests::Controller;

@@ -120,7 +120,7 @@ fn check(played: &Played, of: &str) {
 
 const REMOVE: &str = "remove: { kind: NodeFence, name: node-a-1 } }";
 
-#[test]
+#[test] // promise: P7
 fn a_nodefence_that_is_deleted_stays_until_its_incident_is_over_whatever_its_phase() {
     for night in &NIGHTS {
         for at in night.at_s.clone().step_by(night.step) {
@@ -130,7 +130,7 @@ fn a_nodefence_that_is_deleted_stays_until_its_incident_is_over_whatever_its_pha
     }
 }
 
-#[test]
+#[test] // promise: P7
 fn the_task_of_a_nodefence_that_is_gone_ends_whatever_its_phase_and_leaves_nothing() {
     let edit =
         "edit: { kind: NodeFence, name: node-a-1, merge: { metadata: { finalizers: null } } } }";

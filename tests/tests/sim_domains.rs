@@ -45,7 +45,7 @@ expect:
 - { fact: twoWriters, times: 0 }
 ";
 
-#[test]
+#[test] // promise: A19
 fn two_of_a_rack_that_are_lost_at_once_are_fenced_one_after_the_other() {
     let source = Source { name: "domains".to_owned(), text: NIGHT.to_owned() };
     let story = tell(&parse(NIGHT), &source, Beside::Nothing).expect("a story that can be told");

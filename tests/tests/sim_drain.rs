@@ -89,7 +89,7 @@ fn a_drained_node_that_stays_ill_is_fenced_a_period_later() {
 
 /// P6: a budget at zero outlasts the drain's patience; the fence has its turn a period after that, and
 /// behind its proof the pod goes.
-#[test]
+#[test] // promise: P6
 fn a_budget_at_zero_holds_a_drain_and_not_a_machine_that_is_off() {
     let held = [
         "fact: podTerminating, where: { node: node-1 }, times: 0, by: 480s",

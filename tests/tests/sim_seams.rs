@@ -148,7 +148,7 @@ fn a_switch_under_a_part_of_a_large_cluster_costs_no_machine() {
 }
 
 /// A Secret that cannot be read is no refusal of the device: its `on` is waited for.
-#[test]
+#[test] // promise: A12
 fn a_secret_that_cannot_be_read_for_a_while_leaves_no_machine_off() {
     let played = night("secret-unreadable-before-on", &Setting::default());
     let (.., record) = played.collected.incidents.values().next().expect("an incident");

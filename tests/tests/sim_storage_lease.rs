@@ -62,7 +62,7 @@ const CUT_EARLY: &str =
     r#"- { fact: powerChanged, where: { node: node-a, power: "off" }, times: 1, by: 180s }"#;
 const LEFT_ALONE: &str = "- { fact: powerChanged, times: 0 }";
 
-#[test]
+#[test] // promise: G4
 fn a_node_that_renews_its_storage_lease_is_fenced_only_once_it_stops() {
     let none: [String; 0] = [];
     assert_eq!(missed(ASKED, 890, LEFT_ALONE), none);

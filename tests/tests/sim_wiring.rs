@@ -15,13 +15,13 @@ fn missed(text: &str) -> Vec<String> {
     story.with.outcome.missed
 }
 
-#[test]
+#[test] // promise: P8
 fn a_neighbour_that_falls_silent_says_that_the_outlet_is_its_own() {
     assert_eq!(missed(CROSSED), Vec::<String>::new());
 }
 
 /// Whoever starts after the off has never heard the neighbour, and must not take what it finds for life.
-#[test]
+#[test] // promise: P8
 fn a_process_that_starts_after_the_off_finds_it_out_too() {
     let killed = "- { at: 80s, controllerKilled: { controller: 1, lasts: 5s } }\n\nexpect:\n";
     assert_eq!(missed(&CROSSED.replace("\nexpect:\n", killed)), Vec::<String>::new());

@@ -9,6 +9,7 @@ mod check;
 mod codegen;
 mod demo;
 mod failures;
+mod guarantees;
 mod languages;
 mod levels;
 mod plugins;
@@ -17,6 +18,7 @@ mod progress;
 mod root;
 mod setup;
 mod sim;
+mod source;
 mod stamp;
 mod table;
 mod tidy;
@@ -33,7 +35,7 @@ struct Subcommand {
 }
 
 /// In the order in which a newcomer needs them.
-const COMMANDS: [Subcommand; 8] = [
+const COMMANDS: [Subcommand; 9] = [
     Subcommand {
         name: "demo",
         summary: "three nights of a cluster, simulated, each with its report; needs only Rust",
@@ -51,6 +53,12 @@ const COMMANDS: [Subcommand; 8] = [
         summary: "plays nights drawn from seeds, in which everything goes wrong",
         help: sim::HELP,
         run: sim::run,
+    },
+    Subcommand {
+        name: "guarantees",
+        summary: "each promise with the tests that hold it",
+        help: guarantees::HELP,
+        run: guarantees::run,
     },
     Subcommand {
         name: "setup",

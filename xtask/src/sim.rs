@@ -29,7 +29,7 @@ and told with seed, commit and log; they are in target/nights with their logs an
   --bugs         sows each of the known bugs, one at a time, and says how many nights find it
   --bug BUG      sows this one
   --first-only   of each bug only what finds it first
-  --write FILE   writes the table of bugs into SPECIFICATION.md, where it belongs
+  --write FILE   writes the table of bugs into FILE; it belongs into tests/swarm/bugs.md
 
 Examples:
   cargo xtask sim --seeds 10000

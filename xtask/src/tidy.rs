@@ -6,14 +6,14 @@ mod arrows;
 mod circles;
 mod documents;
 mod examples;
-mod source;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
 
-use source::Source;
+use crate::guarantees::Matrix;
+use crate::source::Source;
 
 /// A file of more lines than this holds two ideas.
 const LINES_MAX: usize = 600;
@@ -43,6 +43,7 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     findings.extend(circles::findings(&sources));
     findings.extend(largest_crate(&sources));
     findings.extend(documents::unknown_tests(&sources));
+    findings.extend(Matrix::read(&sources).findings());
     findings.extend(plugin_shapes(&sources));
     Ok(findings)
 }

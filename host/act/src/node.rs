@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(lifted["metadata"]["annotations"], json!({}));
     }
 
-    #[test]
+    #[test] // promise: P7
     fn only_our_own_word_that_a_node_is_out_of_service_is_taken_back() {
         let taint = json!({"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"});
         let theirs = node(json!({"taints": [taint]}), Value::Null);
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(after(&node(json!({}), all), &sign), None);
     }
 
-    #[test]
+    #[test] // promise: A16
     fn a16_no_autoscaler_takes_a_node_that_is_quarantined_by_us() {
         for annotations in [Value::Null, json!({"k": "v"})] {
             let before = node(json!({}), annotations.clone());

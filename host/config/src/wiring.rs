@@ -268,7 +268,7 @@ mod tests {
     }
 
     /// What was off in the trial has to go off in the fence as well.
-    #[test]
+    #[test] // promise: P8
     fn a_trial_is_believed_while_the_plan_switches_all_that_was_off_beside_it() {
         let second = Method { plug: "8".to_owned(), ..method() };
         let of_two = Tried::now(

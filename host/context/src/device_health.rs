@@ -196,7 +196,7 @@ mod tests {
         End::NotAttempted(Failure { kind, detail: "no answer".to_owned() })
     }
 
-    #[test]
+    #[test] // promise: G17
     fn an_answer_grows_old_and_silence_lasts_until_the_device_is_asked_again() {
         let reach = Reach::new(Some(Duration::from_mins(5)));
         let at = |minutes| Time(1_000_000).after(Span::minutes(minutes));
@@ -227,7 +227,7 @@ mod tests {
         assert!(!reach.network(at(70)).is_lost(), "no plan names the others any more");
     }
 
-    #[test]
+    #[test] // promise: G17
     fn a_device_that_refuses_answers_and_one_that_was_not_asked_says_nothing() {
         let answers = |kind| answer_of(&ended(kind)).map(|answer| answer.is_ok());
         for kind in [FailureKind::Unauthenticated, FailureKind::NoSuchPlug, FailureKind::Device] {

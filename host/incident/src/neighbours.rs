@@ -379,7 +379,7 @@ mod tests {
     }
 
     /// What an outlet proved later may be off for another one's sake, whether it was verified or not.
-    #[test]
+    #[test] // promise: P8
     fn an_outlet_knows_no_machine_verified_or_not() {
         let switched = [("verified", true), ("labelled", true)];
         let not = [("reported", false), ("unverified", false)];
@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(unknown_since(&later), Some(CUT), "nobody knows since when");
     }
 
-    #[test]
+    #[test] // promise: P8
     fn a_neighbour_is_heard_or_awaited_or_fell_silent() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let settled = |ready: Ready, renewed: i64| {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     /// An earlier pass had the plugs off from -100 s to -60 s.
-    #[test]
+    #[test] // promise: P8
     fn a_neighbour_that_fell_silent_in_an_earlier_pass_was_not_silent_before() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let cut = Cut { earlier: vec![(at(-100), at(-60))], ..cut() };
@@ -465,7 +465,7 @@ mod tests {
     }
 
     /// Cut at 0 to 2 s, heard from 7 s on. A plug that comes on again boots the machine that hangs on it.
-    #[test]
+    #[test] // promise: P8
     fn a_neighbour_that_booted_since_hung_on_the_plug() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let told = |silent: i64, heard: i64, booted: i64, reported: i64| {
@@ -507,7 +507,7 @@ mod tests {
     }
 
     /// What its own incident switched off while it was heard, by a BMC that answered while the plug was off.
-    #[test]
+    #[test] // promise: P8
     fn only_its_own_off_explains_why_a_neighbour_fell_silent() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let moment = |seconds: i64| Moment::from_ms(at(seconds).0);

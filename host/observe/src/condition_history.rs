@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(seconds(&changes, &other), (100, vec![]));
     }
 
-    #[test]
+    #[test] // promise: A5
     fn a_boot_that_was_seen_to_end_is_not_the_present_one() {
         let changes = Changes::default();
         let boots = ["one", "two", "three"].map(|boot| node("True", boot));
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(changes.boot_of(&other), "one", "another node");
     }
 
-    #[test]
+    #[test] // promise: A18
     fn how_long_a_condition_has_lasted_is_not_what_a_clock_says_that_is_wrong() {
         let changes = Changes::default();
         changes.begin(Time(100_000));

@@ -554,7 +554,7 @@ mod tests {
         assert_eq!(last.renewed_at(), last.observed);
     }
 
-    #[test]
+    #[test] // promise: G6
     fn a_pod_of_etcd_is_known_by_where_it_is_and_what_it_is_called() {
         let pod = |namespace: &str, label: &str, ready: &str| {
             let (key, value) = label.split_once('=').unwrap();

@@ -187,7 +187,7 @@ async fn call(
 mod tests {
     use super::*;
 
-    #[test]
+    #[test] // promise: S14, S15
     fn the_sandbox_breaks_none_of_its_promises() {
         assert_eq!(broken().unwrap(), []);
     }

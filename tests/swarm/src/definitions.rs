@@ -152,7 +152,7 @@ fn prune(schema: &Value, value: &mut Value, path: &str, dropped: &mut Vec<String
 mod tests {
     use super::*;
 
-    #[test]
+    #[test] // promise: S22
     fn what_is_not_defined_is_dropped_and_what_is_not_allowed_is_refused() {
         let thresholds = json!([{ "nodeLeaseAge": "20s", "remedy1": [{ "name": "fence" }] }]);
         let mut object = json!({

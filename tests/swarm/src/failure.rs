@@ -17,7 +17,7 @@ use crate::shrink::Shrunk;
 /// Of a long log the last lines are told; all of it is in a file.
 const LINES_TOLD: usize = 60;
 /// Where the table of invariants is.
-const SPECIFICATION: &str = include_str!("../../../SPECIFICATION.md");
+const GUARANTEES: &str = include_str!("../../../docs/guarantees.md");
 /// What `node-remedy simulate --verify` finds a named file by in what a report carries.
 const FILE_MARK: &str = "#### file: ";
 
@@ -128,15 +128,12 @@ pub fn report(night: &Night) -> anyhow::Result<String> {
     html::page(&story).context("failed to make the report")
 }
 
-/// What an invariant says, from the table of SPECIFICATION.md. A row of several has a part for each.
+/// What an invariant says, from the tables of docs/guarantees.md.
 fn promise(invariant: &str) -> Option<&'static str> {
-    let rows = SPECIFICATION.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
-    let mut found = rows.filter_map(|(names, rest)| {
-        let place = names.split(", ").position(|name| name == invariant)?;
-        let (says, _) = rest.split_once(" | ")?;
-        if names == invariant { Some(says) } else { says.split("; ").nth(place) }
-    });
-    found.next()
+    let rows = GUARANTEES
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    rows.filter(|(name, _)| *name == invariant).map(|(_, says)| says).next()
 }
 
 impl Display for Failure {

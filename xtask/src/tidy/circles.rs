@@ -6,7 +6,7 @@ mod imports;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::source::Source;
+use crate::source::Source;
 use imports::{Module, Use};
 
 /// A module of a crate by its names from the root, as `["plan", "read"]`.

@@ -1,6 +1,8 @@
 //! Documents that name things: links must lead somewhere, and tests that a promise names must be.
 
-use super::source::Source;
+use crate::source::Source;
+
+const PROPOSALS: &str = "docs/proposals.md";
 
 /// Relative links of a Markdown file that lead nowhere. Code is not looked into.
 pub(super) fn broken_links(source: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
@@ -39,15 +41,14 @@ fn join(folder: &str, path: &str) -> String {
     }
 }
 
-/// Tests that SPECIFICATION.md names and that are not there. It names them as code,
+/// Tests that docs/proposals.md names and that are not there. It names them as code,
 /// `path/to/file.rs` or `path/to/file.rs::name_of_the_test`.
 pub(super) fn unknown_tests(sources: &[Source]) -> Vec<String> {
-    let Some(specification) = sources.iter().find(|source| source.path == "SPECIFICATION.md")
-    else {
+    let Some(page) = sources.iter().find(|source| source.path == PROPOSALS) else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    for (number, line) in specification.text.lines().enumerate() {
+    for (number, line) in page.text.lines().enumerate() {
         for code in line.split('`').skip(1).step_by(2) {
             let (path, test) = code.split_once("::").unwrap_or((code, ""));
             let is_file = path.strip_suffix(".rs").is_some_and(|stem| stem.contains('/'));
@@ -59,7 +60,7 @@ pub(super) fn unknown_tests(sources: &[Source]) -> Vec<String> {
             let is_there = file
                 .is_some_and(|file| name.is_empty() || file.text.contains(&format!("fn {name}(")));
             if !is_there {
-                found.push(format!("SPECIFICATION.md:{}: there is no test {code}", number + 1));
+                found.push(format!("{PROPOSALS}:{}: there is no test {code}", number + 1));
             }
         }
     }
@@ -86,18 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn promises_name_tests_that_exist() {
+    fn proposals_name_tests_that_exist() {
         let text = "| off is read | `host/a.rs::tests::off_is_read` |\n\
                     | gone | `host/a.rs::was_renamed` |\n| no file | `host/b.rs` | `plain code` |\n";
         let sources = [
-            source("SPECIFICATION.md", text),
+            source(PROPOSALS, text),
             source("host/a.rs", "#[test]\nfn off_is_read() {}\nfn was_renamed_later() {}\n"),
         ];
         assert_eq!(
             unknown_tests(&sources),
             [
-                "SPECIFICATION.md:2: there is no test host/a.rs::was_renamed",
-                "SPECIFICATION.md:3: there is no test host/b.rs",
+                "docs/proposals.md:2: there is no test host/a.rs::was_renamed",
+                "docs/proposals.md:3: there is no test host/b.rs",
             ]
         );
     }

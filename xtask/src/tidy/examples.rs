@@ -1,7 +1,7 @@
 //! What a stranger builds on is shown: each public item of the SDK has an example, which its documentation
 //! tests run.
 
-use super::source::Source;
+use crate::source::Source;
 
 /// Where the SDK is. What is only for its macros is for nobody to read.
 const SDK: &str = "plugins/sdk/src/";

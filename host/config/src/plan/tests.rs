@@ -97,7 +97,7 @@ fn a_plan_keeps_its_order_its_numbers_and_its_node() {
 }
 
 /// An outlet is bound by a trial or by the configuration's word; a witness knows another thing than whose outlet it is.
-#[test]
+#[test] // promise: P8
 fn an_outlet_that_nobody_answers_for_is_unverified() {
     let outlet = || Method { sole_feed: true, ..method("outlet", "pdu") };
     let trusted = Method { trust_wiring: true, ..outlet() };

@@ -141,7 +141,7 @@ fn one_that_waits_for_a_device_or_a_person_holds_the_others_up_for_a_cool_down()
     assert_eq!(with(came_back), "", "its device came back, and all is well");
 }
 
-#[test]
+#[test] // promise: G8
 fn what_is_not_known_closes_the_gate_and_what_has_begun_goes_on() {
     let rows = [
         (Incidents::Begun, ""),

@@ -161,7 +161,7 @@ fn a_node_that_is_ill_and_renews_its_lease_is_judged_by_when_its_sign_began() {
     );
 }
 
-#[test]
+#[test] // promise: G1
 fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
     let absent = |joined: bool, others: usize| {
         let (mut view, now) = cluster(30, 0, 3_600);
@@ -183,7 +183,7 @@ fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
     );
 }
 
-#[test]
+#[test] // promise: G2, G15
 fn every_reason_is_told_with_its_numbers() {
     let (mut view, now) = cluster(30, 1, 23);
     view.in_flight = ["node-b-1".to_string()].into();
@@ -228,7 +228,7 @@ fn every_reason_is_told_with_its_numbers() {
 }
 
 /// One that is silent is a device; all that are asked are the network to them.
-#[test]
+#[test] // promise: G17
 fn nothing_is_opened_while_no_device_answers() {
     let (view, now) = cluster(30, 1, 23);
     for (answering, silent, is_open) in
@@ -341,7 +341,7 @@ fn a_dark_rack_is_told_from_a_node_that_is_lost_elsewhere() {
     assert_eq!(says(&policy, &(view, now)), "", "one more, where there is room");
 }
 
-#[test]
+#[test] // promise: G3
 fn what_is_of_no_domain_counts_for_each_while_it_is_unwell() {
     let policy = by_rack(Some(1));
     let (mut view, now) = racks(4);
@@ -357,7 +357,7 @@ fn what_is_of_no_domain_counts_for_each_while_it_is_unwell() {
     assert_eq!(says(&policy, &(view, now)), unlabelled);
 }
 
-#[test]
+#[test] // promise: G3
 fn one_node_of_a_domain_at_a_time() {
     let policy = by_rack(Some(1));
     for (other, closed) in [("node-5", true), ("node-15", false), ("node-gone", true)] {
@@ -371,7 +371,7 @@ fn one_node_of_a_domain_at_a_time() {
 
 /// Forty of a hundred behind one switch fall silent within 12 s, in any order of arrival, whichever of
 /// them is looked at, at any moment: none is cut; nor in a rack of ten of a large cluster.
-#[test]
+#[test] // promise: G1
 fn forty_of_a_hundred_falling_silent_in_any_order_are_never_cut() {
     let mut dice = Dice(1);
     let rack = by_rack(None);
@@ -434,7 +434,7 @@ fn a_control_plane_node_is_cut_only_while_the_others_are_well_and_a_majority() {
 }
 
 /// The pod of a member speaks for it, on a node that is well, and makes a node one of the control plane.
-#[test]
+#[test] // promise: G6
 fn a_member_of_etcd_that_is_not_ready_counts_as_none() {
     let says_with = |ready: bool| {
         let (mut view, now) = control_plane(3, 1, 23);
@@ -486,7 +486,7 @@ fn a_member_of_etcd_without_the_label_makes_up_no_majority() {
 }
 
 /// A new control-plane node that joins has no pod of etcd yet; with an etcd outside none ever has.
-#[test]
+#[test] // promise: G6
 fn a_control_plane_node_without_a_pod_of_etcd_counts_as_none_where_another_has_one() {
     let says_of = |with_pods: &[usize]| {
         let (mut view, now) = control_plane(3, 1, 23);
@@ -508,7 +508,7 @@ fn a_control_plane_node_without_a_pod_of_etcd_counts_as_none_where_another_has_o
     assert_eq!(says_of(&[5, 6, 7]), "");
 }
 
-#[test]
+#[test] // promise: G5
 fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
     let breaks: [fn(&mut NodeHealth, Time); 4] = [
         |node, _| node.ready = false,
@@ -535,7 +535,7 @@ fn what_is_not_known_of_another_control_plane_node_closes_the_gate() {
 }
 
 /// The veto, and every way in which what it goes by can be missing.
-#[test]
+#[test] // promise: G4
 fn a_node_that_uses_its_storage_is_left_alone() {
     let policy = GatePolicy { storage_lease_age_max: Some(Span::seconds(40)), ..shares() };
     let rows = [
@@ -570,7 +570,7 @@ fn a_node_that_uses_its_storage_is_left_alone() {
 }
 
 /// Thirty nodes of which one is lost, asked for 90 %: 27 of the others must be able to take its pods.
-#[test]
+#[test] // promise: G7
 fn nothing_is_cut_that_the_others_have_no_room_for() {
     let policy = GatePolicy { schedulable_percent_min: Some(90), ..shares() };
     let lost = |breaks: fn(&mut NodeHealth, Time), count: usize| {

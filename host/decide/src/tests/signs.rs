@@ -66,7 +66,7 @@ fn found(node: &NodeView, sign: Sign, now: Time) -> String {
 }
 
 /// The node controller's word stands until the kubelet reports, which takes it seconds from its first renewal on.
-#[test]
+#[test] // promise: A18
 fn a_node_that_is_heard_again_is_given_a_minute_to_report() {
     let mut node = node();
     node.conditions = vec![seen(READY, ConditionStatus::Unknown, 1_000)];
@@ -88,7 +88,7 @@ fn a_node_that_is_heard_again_is_given_a_minute_to_report() {
 }
 
 /// Its Lease is overdue, and its kubelet takes connections: its renewal may be on its way.
-#[test]
+#[test] // promise: A18
 fn a_silent_node_that_answers_is_given_a_minute_to_renew() {
     let mut node = node();
     node.lease_seen_at = Some(at(9_900));
@@ -247,7 +247,7 @@ fn a_reason_counts_word_for_word() {
 }
 
 /// Reported 16 minutes ago, and 14: what stays as it was said, and what nobody vouches for.
-#[test]
+#[test] // promise: G19
 fn a_condition_that_nobody_reports_any_more_is_not_known() {
     use ConditionStatus::{False, True, Unknown};
     let rows = [

@@ -378,7 +378,7 @@ fn calls_are_counted_by_client_and_verb() {
 }
 
 /// As a real one holds it against the definition of the kind.
-#[test]
+#[test] // promise: S22
 fn what_one_client_writes_is_held_against_definitions() {
     let mut api = server();
     let pause = |name: &str| json!({ "metadata": { "name": name }, "spec": { "note": name } });

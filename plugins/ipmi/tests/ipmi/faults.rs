@@ -168,7 +168,7 @@ fn every_fault_has_a_row() {
     }
 }
 
-#[test]
+#[test] // promise: L7
 fn no_fault_leaves_a_session_open_or_makes_a_false_off() {
     for fault in FAULTS {
         for action in [Action::Status, Action::Monitor, Action::Off, Action::On, Action::Reset] {

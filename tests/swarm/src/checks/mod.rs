@@ -1,5 +1,5 @@
 //! The invariants, a file each: every fact of a night is held against all of them, then the end.
-//! Names and lines are those of the table in SPECIFICATION.md §12.
+//! Names and lines are those of the tables in docs/guarantees.md.
 //!
 //! A check reads facts of the world. What a record says is only ever held against them.
 

@@ -201,7 +201,7 @@ fn what_a_person_gives_back_behind_a_release_is_cut_again() {
     assert_eq!(night(CLIENT, Some(cut())), 1, "two writers that are ours");
 }
 
-#[test]
+#[test] // promise: S1
 fn s1_nothing_is_given_away_while_it_may_run() {
     let on_again = |cause, then| cut_then(vec![(2, power(Power::On, cause)), (3, then)]);
     for then in [pod_gone(), detach(), proven()] {
@@ -238,7 +238,7 @@ fn s1_nothing_is_given_away_while_it_may_run() {
     }
 }
 
-#[test]
+#[test] // promise: S2
 fn s2_one_node_at_a_time() {
     let second = |at| {
         let (node, fence, action) = ("m".to_owned(), "m-1".into(), "off".into());
@@ -255,7 +255,7 @@ fn s2_one_node_at_a_time() {
     breaks([cut(), told, second(3)].concat(), &[]);
 }
 
-#[test]
+#[test] // promise: S4
 fn s4_only_the_leader_commands_devices() {
     breaks(cut_then(vec![(2, leads("two")), (3, leads(US))]), &[]);
     let probed = vec![(2, leads("two")), (3, told(Power::Off)), (4, leads(US))];
@@ -264,7 +264,7 @@ fn s4_only_the_leader_commands_devices() {
     breaks(cut_then([commanded, vec![(4, leads(US))]].concat()), &["S4"]);
 }
 
-#[test]
+#[test] // promise: S5
 fn s5_what_is_sent_was_meant_and_is_read_before_it_is_sent_again() {
     let lone = vec![(1, lost()), (1, said_yes("off", US)), (1, state("Error"))];
     breaks(lone, &["S5"]);
@@ -282,7 +282,7 @@ fn s5_what_is_sent_was_meant_and_is_read_before_it_is_sent_again() {
     breaks(cut_then(vec![(2, meant(2, "on")), (3, said_yes("on", US))]), &[]);
 }
 
-#[test]
+#[test] // promise: S6
 fn s6_a_machine_is_left_off_only_where_a_person_is_told() {
     breaks(cut(), &["S6"]);
     let told = |left_off| vec![(2, state("Error")), (2, parked(left_off))];
@@ -319,7 +319,7 @@ fn s6_storage_is_left_cut_only_while_the_incident_goes_on() {
 
 /// A machine on two outlets: the one is asked, then the other; each is read before it is asked
 /// again, and each has to be on in the end.
-#[test]
+#[test] // promise: S6
 fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     let off = |method: &str, operation, device: &str| {
         vec![
@@ -383,7 +383,7 @@ fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     assert!(found.contains(&"S2"), "{found:?}");
 }
 
-#[test]
+#[test] // promise: S7
 fn s7_the_bmc_of_another_machine_is_told_nothing() {
     let setting = Setting { impostors: ["n".to_owned()].into(), ..Setting::default() };
     let found = judged(cut_then(vec![]), &setting);
@@ -403,7 +403,7 @@ fn s7_the_bmc_of_another_machine_is_told_nothing() {
     assert_eq!(since(vec![changed(true), changed(false)]), [""; 0]);
 }
 
-#[test]
+#[test] // promise: S8
 fn s8_only_what_was_there_is_released() {
     let gone = |pod: &str| What::PodGone {
         pod: pod.into(),
@@ -435,7 +435,7 @@ fn s8_only_what_was_there_is_released() {
     assert!(!judged(by_hand, &Setting::default()).contains(&"S8"));
 }
 
-#[test]
+#[test] // promise: S9
 fn s9_marks_are_ours_and_stand_in_time() {
     let open: Story = cut_then(vec![(2, pod_gone())])
         .into_iter()
@@ -478,7 +478,7 @@ fn s9_a_node_that_is_well_is_not_out_of_service() {
     assert!(!is_broken(PEOPLE, 90));
 }
 
-#[test]
+#[test] // promise: S2
 fn s2_a_node_that_another_remediator_has_is_left_alone() {
     let locked = || What::NodeLocked { node: "n".into(), by: "other".into(), lasts: 60 };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
@@ -488,7 +488,7 @@ fn s2_a_node_that_another_remediator_has_is_left_alone() {
     breaks(night(81), &[]);
 }
 
-#[test]
+#[test] // promise: S10
 fn s10_nothing_is_begun_where_no_policy_says_so() {
     let says =
         |policy: &str, mode: &str| What::ModeSaid { policy: policy.into(), mode: mode.into() };
@@ -506,7 +506,7 @@ fn word_said(word: &str) -> What {
     What::WordSaid { fence: "n-1".into(), node: "n".into(), word: word.into(), by: "people".into() }
 }
 
-#[test]
+#[test] // promise: S10
 fn s10_nothing_is_switched_off_before_somebody_who_is_to_be_asked_said_yes() {
     let night = |word| {
         let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
@@ -518,7 +518,7 @@ fn s10_nothing_is_switched_off_before_somebody_who_is_to_be_asked_said_yes() {
     assert!(!judged(night("retry"), &Setting::default()).contains(&"S10"));
 }
 
-#[test]
+#[test] // promise: S10
 fn s10_nothing_is_cut_while_somebody_has_paused() {
     let paused = || What::Edited { object: "RemedyPause stop".into(), by: "people".into() };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
@@ -530,7 +530,7 @@ fn s10_nothing_is_cut_while_somebody_has_paused() {
     breaks(ended, &[]);
 }
 
-#[test]
+#[test] // promise: S13
 fn s13_many_lost_nodes_are_a_network() {
     let names = ["n", "m", "o", "p"];
     let created = names.map(|node| (0, What::NodeCreated { node: node.into() }));
@@ -555,7 +555,7 @@ fn s13_nodes_that_are_lost_together_share_something() {
     breaks(night(lost_too(9, "o")), &[]);
 }
 
-#[test]
+#[test] // promise: L1, L3, L4, L5
 fn l1_l3_l4_l5_a_night_ends_well() {
     let setting = Setting { lost: vec!["n".into()], ..Setting::default() };
     let ready =
@@ -583,7 +583,7 @@ fn l1_l3_l4_l5_a_night_ends_well() {
     assert!(!judged(again(), &miswired).contains(&"L5"), "by the plug of another node");
 }
 
-#[test]
+#[test] // promise: L7
 fn l7_sessions_are_closed_and_there_is_one_at_a_time() {
     let setting = Setting { sound_bmcs: ["n".to_owned()].into(), ..Setting::default() };
     let open = |open| What::BmcSessions { node: "n".into(), open };

@@ -14,7 +14,7 @@ use crate::tests::fixtures::{
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
-#[test]
+#[test] // promise: A1
 fn a1_what_allowed_an_off_is_read_again_right_before() {
     let mut cleared = story();
     cleared.until(Phase::ReadingIdentity);
@@ -36,7 +36,7 @@ fn a1_what_allowed_an_off_is_read_again_right_before() {
     after_off.until(Phase::PoweringOn);
 }
 
-#[test]
+#[test] // promise: A1
 fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
     let withdrawn = |change: &dyn Fn(&mut Story)| {
         let mut story = story();
@@ -77,7 +77,7 @@ fn a1_an_off_under_way_is_withdrawn_once_its_node_is_well() {
     }));
 }
 
-#[test]
+#[test] // promise: A1
 fn a1_a_view_from_before_the_clock_was_set_back_allows_nothing() {
     for (ahead, is_cut) in [(Span::ZERO, true), (Span::minutes(60), false)] {
         let mut story = story();
@@ -94,7 +94,7 @@ fn a1_a_view_from_before_the_clock_was_set_back_allows_nothing() {
     }
 }
 
-#[test]
+#[test] // promise: A1
 fn a1_an_off_that_was_held_back_is_decided_on_anew() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     for (plan, method) in [(bmc_plan(), 0), (fabric, 1)] {
@@ -129,7 +129,7 @@ fn a1_an_off_that_was_held_back_is_decided_on_anew() {
     }
 }
 
-#[test]
+#[test] // promise: A2
 fn a2_switching_on_is_never_gated() {
     let mut story = story();
     story.until(Phase::Untainting);
@@ -176,7 +176,7 @@ fn a2_an_on_that_the_device_swallows_costs_a_retry_each() {
     assert_eq!(story.count(Action::On), 3, "the first and two retries");
 }
 
-#[test]
+#[test] // promise: A3
 fn a3_on_waits_out_an_off_that_nobody_heard_the_end_of() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(90);
@@ -192,7 +192,7 @@ fn a3_on_waits_out_an_off_that_nobody_heard_the_end_of() {
     assert!(story.hit(Rule::A3));
 }
 
-#[test]
+#[test] // promise: A4
 fn a4_a_power_off_that_was_not_ours() {
     let mut brought_back = story();
     brought_back.plugs[0] = PlugState::Off;
@@ -217,7 +217,7 @@ fn a4_a_power_off_that_was_not_ours() {
 }
 
 /// One feed was off before us: the other is given back as any, and the machine runs on it.
-#[test]
+#[test] // promise: A4
 fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
     for found in [0, 1] {
         let mut plan = bmc_plan();
@@ -235,7 +235,7 @@ fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
 
 /// A device that tells what was says off of a machine that we switched on and that boots: nothing is proven by
 /// what nobody did.
-#[test]
+#[test] // promise: A4
 fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -257,7 +257,7 @@ fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
 
 /// Found off, switched on, and switched off again by somebody who then says that it is in maintenance: the off
 /// that was sent to a plug that read off took nothing from anybody.
-#[test]
+#[test] // promise: A4
 fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -271,7 +271,7 @@ fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
     assert_eq!(story.parked(), Some(&ParkReason::OffBeforeUs));
 }
 
-#[test]
+#[test] // promise: A5
 fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
     let plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     let mut story = Story::new(plan, RunPolicy::default());
@@ -297,7 +297,7 @@ fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
     assert_eq!(isolated.parked(), Some(&ParkReason::Isolated));
 }
 
-#[test]
+#[test] // promise: A6
 fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -310,7 +310,7 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
     assert!(story.hit(Rule::A6));
 }
 
-#[test]
+#[test] // promise: A1
 fn a1_after_a_restart_a_well_new_boot_is_not_switched_off_for_what_was_released_before() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -345,7 +345,7 @@ fn a7_a_machine_that_is_slow_to_go_off_does_not_fill_the_journal() {
     assert_eq!(slow.count(Action::Off), 1);
 }
 
-#[test]
+#[test] // promise: A7
 fn a7_a_retry_asks_only_what_is_not_verified() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
@@ -373,7 +373,7 @@ fn a7_a_retry_asks_only_what_is_not_verified() {
     assert_eq!(cycles.count(Action::Off), 2, "restarts + 1");
 }
 
-#[test]
+#[test] // promise: A8
 fn a8_done_waits_for_well() {
     let mut story = story();
     story.until(Phase::AwaitingWell);
@@ -387,7 +387,7 @@ fn a8_done_waits_for_well() {
     assert!(story.hit(Rule::A8));
 }
 
-#[test]
+#[test] // promise: A9
 fn a9_an_isolation_failure_is_recorded_and_the_flow_goes_on() {
     let refuse = |operation: &Operation, plugs: &mut [PlugState]| {
         if operation.method == 1 { failed(FailureKind::Device) } else { honest(operation, plugs) }
@@ -407,7 +407,7 @@ fn a9_an_isolation_failure_is_recorded_and_the_flow_goes_on() {
     assert_eq!(story.calls.iter().filter(|one| one.0 == 0).count(), 0, "power is not touched");
 }
 
-#[test]
+#[test] // promise: A10
 fn a10_an_indeterminate_reset_is_not_issued_again() {
     let mut plan = bmc_plan();
     plan.methods[0].kind = Kind::ResetOnly;
@@ -426,7 +426,7 @@ fn a10_an_indeterminate_reset_is_not_issued_again() {
     assert_eq!(story.count(Action::Reset), 1);
 }
 
-#[test]
+#[test] // promise: A12
 fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
     let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -442,7 +442,7 @@ fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
     assert_eq!(story.count(Action::Off), 1);
 }
 
-#[test]
+#[test] // promise: A13
 fn a13_a_failed_on_closes_the_device() {
     for (kind, scope) in
         [(FailureKind::Device, Closure::Device), (FailureKind::Denied, Closure::Kind)]
@@ -480,7 +480,7 @@ fn a13_a_failed_on_closes_the_device() {
     assert_eq!(by_hand.record.on_failed.len(), 1, "a hand says nothing for the device");
 }
 
-#[test]
+#[test] // promise: A14
 fn a14_a_gate_that_closes_behind_an_isolated_node() {
     let policy = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -498,7 +498,7 @@ fn a14_a_gate_that_closes_behind_an_isolated_node() {
     by_hand.boots().until(Phase::Final(FinalReason::RecoveredByHand));
 }
 
-#[test]
+#[test] // promise: A16
 fn a16_power_is_read_again_before_a_batch() {
     // Off by us, and off before us.
     for found in [PlugState::On, PlugState::Off] {
@@ -522,7 +522,7 @@ fn a16_power_is_read_again_before_a_batch() {
     }
 }
 
-#[test]
+#[test] // promise: A18
 fn a18_the_age_of_a_condition() {
     let ready = |status, since| ConditionView {
         kind: READY.to_string(),

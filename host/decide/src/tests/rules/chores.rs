@@ -71,7 +71,7 @@ fn a_drained_node_that_is_well_again_gets_its_pods_back() {
     assert!(!cordoned(&story) && story.calls.is_empty() && !story.released());
 }
 
-#[test]
+#[test] // promise: A11
 fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
     for phase in [Phase::Remedying, Phase::AwaitingWell, Phase::Parked] {
         let mut story = sick(&[drain()]);
@@ -148,7 +148,7 @@ fn what_tolerates_the_out_of_service_taint_is_drained_all_the_same() {
 }
 
 /// P6: a drain asks until its patience is over, and never takes what a budget holds.
-#[test]
+#[test] // promise: P6
 fn p6_a_budget_at_zero_outlasts_a_drain_and_the_next_remedy_has_its_turn() {
     let mut story = sick(&[drain(), rung("fence", Remedy::Fence)]);
     story.budget_at_zero = true;
@@ -312,7 +312,7 @@ fn a_ladder_of_chores_is_run_on_a_node_without_a_plan() {
 }
 
 /// Where another remedy follows, a node that is isolated for good is not what the ladder comes to.
-#[test]
+#[test] // promise: A9
 fn a9_an_isolated_node_is_fenced_where_that_is_the_next_remedy() {
     let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     plan.ladder = vec![rung("isolate", Remedy::Isolation), rung("fence", Remedy::Fence)];

@@ -14,7 +14,7 @@ fn takes_over(story: &mut Story, behind: Span) {
     story.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
 }
 
-#[test]
+#[test] // promise: A1
 fn a1_a_leader_whose_clock_is_behind_its_predecessors_goes_on() {
     for behind in [Span::ZERO, Span::minutes(10)] {
         let mut story = story();
@@ -42,7 +42,7 @@ fn a_read_waits_until_our_clock_is_past_the_signs_of_life() {
     assert!(story.now >= until && story.count(Action::Status) <= reads + 2);
 }
 
-#[test]
+#[test] // promise: A3
 fn a3_an_on_waits_for_an_off_of_a_predecessor_whose_clock_was_ahead() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(90);
@@ -55,7 +55,7 @@ fn a3_an_on_waits_for_an_off_of_a_predecessor_whose_clock_was_ahead() {
     assert!(story.now.since(began_at) >= Span::seconds(90));
 }
 
-#[test]
+#[test] // promise: A16
 fn a16_what_a_predecessor_read_is_read_again_before_anything_is_released() {
     for behind in [Span::ZERO, Span::minutes(10)] {
         let mut story = story();

@@ -50,7 +50,7 @@ fn dead_bmc(story: &mut Story) {
 
 /// Who deletes the Node of a machine that isolation cut off lets its pods run elsewhere, and may not know that
 /// the machine still runs. What was cut stays cut, and is told of, until somebody says that it is off.
-#[test]
+#[test] // promise: A15
 fn what_was_cut_stays_cut_when_the_node_is_deleted() {
     for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
         let mut plan = cutting_plan(storage());
@@ -78,7 +78,7 @@ fn what_was_cut_stays_cut_when_the_node_is_deleted() {
 
 /// Nothing was released by us, but a pod or an attachment that stood there before the cut is gone by
 /// somebody's force: it may run elsewhere, so the gate that closes does not undo the cut.
-#[test]
+#[test] // promise: A5
 fn what_vanished_behind_a_cut_counts_as_released() {
     type Vanish = fn(&mut View);
     let vanish: [Vanish; 3] =
@@ -107,7 +107,7 @@ fn what_vanished_behind_a_cut_counts_as_released() {
 
 /// The cut is undone by somebody while its pods are being released: nothing more is released, it is cut
 /// again, and a person is told.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_is_read_again_before_a_batch() {
     let mut story = story_of(storage_only());
     story.holders = true;
@@ -131,7 +131,7 @@ fn a16_a_cut_is_read_again_before_a_batch() {
 
 /// Two switches that take their time: when the second has answered, the first one's answer is old. Both
 /// were read in one round, and the release goes on.
-#[test]
+#[test] // promise: A16
 fn a16_cuts_that_are_slow_to_read_are_read_in_one_round() {
     let mut plan = storage_only();
     let mut second = plan.methods[1].clone();
@@ -146,7 +146,7 @@ fn a16_cuts_that_are_slow_to_read_are_read_in_one_round() {
 }
 
 /// Everything is released and the machine may run on behind its cut: that is read for as long as it may.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     let mut story = story_of(storage_only());
     story.until(Phase::AwaitingWell);
@@ -204,7 +204,7 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
 }
 
 /// Its Node was deleted behind the cut, which a device does not give back at first.
-#[test]
+#[test] // promise: A5
 fn a5_a_machine_that_registers_anew_in_a_newer_boot_is_given_back_what_was_cut() {
     let mut story = story_of(storage_only());
     story.until(Phase::AwaitingWell);
@@ -232,7 +232,7 @@ fn a5_a_machine_that_registers_anew_in_a_newer_boot_is_given_back_what_was_cut()
 }
 
 /// A plan that cuts storage and nothing else gives the machine no power, so nobody is told that it did.
-#[test]
+#[test] // promise: A17
 fn a17_a_person_is_told_what_was_done_and_of_the_same_boot_when_it_is_back() {
     let mut story = story_of(storage_only());
     story.until(Phase::Parked);
@@ -244,7 +244,7 @@ fn a17_a_person_is_told_what_was_done_and_of_the_same_boot_when_it_is_back() {
 }
 
 /// Somebody made the Node by hand while its machine was silent, so it names no boot.
-#[test]
+#[test] // promise: A5
 fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
     let mut story = story_of(storage_only());
     let boot_id = core::mem::take(&mut story.view.node.as_mut().unwrap().signs.boot_id);
@@ -259,7 +259,7 @@ fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
 }
 
 /// The outlet that was read off feeds nothing, and the Node names its boot only after it voided the proof.
-#[test]
+#[test] // promise: A6
 fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
     let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
     story.node(|node| node.signs.boot_id.clear());
@@ -368,7 +368,7 @@ fn a2_a_parked_run_that_tries_nothing_changes_nothing() {
 }
 
 /// The same where its device cannot be reached, or its Secret not be read: it is probed, and a person is told.
-#[test]
+#[test] // promise: A12
 fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is_well() {
     for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
         let device_timeout = Span::minutes(10);
@@ -424,7 +424,7 @@ fn a8_a_cut_that_stands_is_no_reason_for_another_pass() {
 
 /// Where power is to follow and its device is dead, pods that lived on the cut storage wait for nobody; the cut
 /// is read meanwhile, and one that was undone is no proof again.
-#[test]
+#[test] // promise: P1
 fn storage_that_is_cut_gives_its_pods_back_although_the_bmc_is_dead() {
     let mut story = story_of(cutting_plan(storage()));
     dead_bmc(&mut story);
@@ -447,7 +447,7 @@ fn storage_that_is_cut_gives_its_pods_back_although_the_bmc_is_dead() {
 
 /// A driver that attaches nothing stands in no `volumesInUse`: that the kubelet names no volume of it does
 /// not say that nobody writes.
-#[test]
+#[test] // promise: A5
 fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
     let mut story = story_of(storage_only());
     story.until(Phase::AwaitingWell);
@@ -460,7 +460,7 @@ fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
 
 /// The device took the off, was silent for `deviceTimeout`, and answers again: what came of the off is read,
 /// and the machine comes back.
-#[test]
+#[test] // promise: A12
 fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
     let device_timeout = Span::minutes(2);
     let mut story = Story::new(bmc_plan(), RunPolicy { device_timeout, ..RunPolicy::default() });
@@ -478,7 +478,7 @@ fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
 
 /// The taint of a release whose proof does not stand any more is lifted in every phase, whatever the record
 /// knows of it: a person's word that was wrong, a predecessor's taint.
-#[test]
+#[test] // promise: P2
 fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
     let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 1, ..RunPolicy::default() });
     story.device = Box::new(silent);
@@ -504,7 +504,7 @@ fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
 
 /// A kubelet that boots renews its Lease before it reports which boot it runs. The renewal ends the release;
 /// whether the boot is another one says only the report.
-#[test]
+#[test] // promise: P2
 fn p2_which_boot_a_node_runs_says_only_a_report_after_the_proof() {
     let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
     story.until(Phase::Releasing);

@@ -10,7 +10,7 @@ use crate::tests::fixtures::{UUID, bmc_plan, not_attempted, paused_by_alice};
 use crate::tests::story::{Story, honest};
 use crate::*;
 
-#[test]
+#[test] // promise: P8
 fn p8_the_machine_behind_the_device_is_the_node() {
     let mut wrong = story();
     wrong.device = Box::new(|_, _| End::Succeeded {
@@ -73,7 +73,7 @@ fn named(
 }
 
 /// A name that was asked for comes back whatever it names now; the UUID of the firmware does not.
-#[test]
+#[test] // promise: P8
 fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
     let mut plan = bmc_plan();
     let expected = [("instance-id", "worker-1"), ("system-uuid", "4c4c4544")];
@@ -97,7 +97,7 @@ fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
 }
 
 /// Nobody but the provider knows the number of an instance; that it became another one between two reads says enough.
-#[test]
+#[test] // promise: P8
 fn p8_an_instance_that_was_made_anew_under_its_name_is_another_machine() {
     let mut story = story();
     story.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "1")]));
@@ -129,7 +129,7 @@ enum Pause {
 }
 
 /// A number of a guest, an address or an outlet may be another machine's by the time that the pause is over.
-#[test]
+#[test] // promise: P8
 fn p8_a_machine_says_again_which_one_it_is_after_a_pause() {
     let pauses =
         [Pause::Gate, Pause::Slot, Pause::HeldBack, Pause::Refused, Pause::Approval, Pause::Leader];

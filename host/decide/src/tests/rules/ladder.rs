@@ -77,7 +77,7 @@ fn a11_the_pod_of_a_job_that_ended_unseen_stands_on_the_node_and_in_the_record()
     assert_eq!((signed(&story).as_deref(), started(&story)), (Some("job-1"), 1));
 }
 
-#[test]
+#[test] // promise: A11
 fn a11_the_next_remedy_has_its_turn_a_period_after_the_job_ended() {
     for end in [JobState::Succeeded, failed()] {
         let mut story = ladder(&[job("repair", false), fence()]);
@@ -96,7 +96,7 @@ fn a11_the_next_remedy_has_its_turn_a_period_after_the_job_ended() {
     }
 }
 
-#[test]
+#[test] // promise: A11
 fn a11_what_allowed_the_first_remedy_is_read_again_before_the_next() {
     let mut story = ladder(&[job("repair", false), fence()]);
     runs(&mut story, 1);
@@ -126,7 +126,7 @@ fn a11_the_last_remedy_gives_way_to_a_person_with_the_jobs_last_words() {
     assert_eq!(started(&story), 2);
 }
 
-#[test]
+#[test] // promise: A11
 fn a11_a_fence_that_fails_gives_back_what_it_took_before_the_next_remedy() {
     let mut story = ladder(&[fence(), job("terminate", false)]);
     story.device = Box::new(|operation, plugs| {

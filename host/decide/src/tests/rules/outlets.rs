@@ -12,7 +12,7 @@ use crate::*;
 
 /// Cables are changed after a trial, too: whether verified or trusted, a neighbour that falls silent speaks against an outlet,
 /// and so does a node that lives.
-#[test]
+#[test] // promise: P8
 fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
@@ -39,7 +39,7 @@ fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
 
 /// Outlets that nobody tried and nobody answers for are not even read: a BMC beside them proves alone, and without one the
 /// plan is refused.
-#[test]
+#[test] // promise: P8
 fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
     let mut plan = bmc_plan();
     plan.methods.extend(["pdu-a", "pdu-b"].map(|name| power(name, Feed::Part)));
@@ -103,7 +103,7 @@ fn behind_its_outlet(operation: &Operation, plugs: &mut [PlugState]) -> End {
 
 /// The outlet reads off, and the BMC, which knows its machine, reads on: somebody else is dark, or nobody. It is switched on
 /// again.
-#[test]
+#[test] // promise: P1
 fn p1_an_outlet_is_not_believed_while_the_machines_bmc_reads_on() {
     for execution in [Execution::All, Execution::OnlyOne] {
         let plan = Plan { power: vec![stage(execution, &[1, 0])], ..bmc_and_outlet() };
@@ -121,7 +121,7 @@ fn p1_an_outlet_is_not_believed_while_the_machines_bmc_reads_on() {
 }
 
 /// The outlet feeds the BMC, too, which falls silent with it, whether it was asked to go off before or not.
-#[test]
+#[test] // promise: A12
 fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     for power in [
         vec![stage(Execution::All, &[1, 0])],
@@ -139,7 +139,7 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
 }
 
 /// Both outlets go off, then one PDU answers only with protocol errors. The BMC that they feed is not waited for; the run parks.
-#[test]
+#[test] // promise: A12
 fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
     let mut plan = bmc_and_outlet();
     plan.methods[1] = power("outlet-a", Feed::Part);
@@ -163,7 +163,7 @@ fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
 
 /// The Secret of a BMC is missing for a moment after the outlets' off. By the time it is back the BMC is dark: what it waits for
 /// never comes.
-#[test]
+#[test] // promise: A12
 fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
     let mut story = Story::new(bmc_and_outlet(), RunPolicy::default());
     story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
@@ -235,7 +235,7 @@ fn a13_each_feed_has_its_tries_and_a_dead_one_hides_no_refusal() {
 }
 
 /// A Redfish service that hangs after its first answer says nothing against the BMC's own IPMI, which reads off.
-#[test]
+#[test] // promise: P1
 fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
     let mut plan = bmc_plan();
     plan.methods.push(power("ipmi", Feed::Whole));
@@ -251,7 +251,7 @@ fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
 }
 
 /// A BMC that was dark, or that the network of our devices hid, answers while a slow release goes on: the machine is on.
-#[test]
+#[test] // promise: P1
 fn a16_a_bmc_that_answers_during_the_release_is_heard() {
     let policy = RunPolicy {
         release: ReleaseMode::Paced { pods_per_minute: 1 },
@@ -277,7 +277,7 @@ fn a16_a_bmc_that_answers_during_the_release_is_heard() {
 }
 
 /// A BMC that was silent before says nothing about its outlets: it is waited for.
-#[test]
+#[test] // promise: A12
 fn a12_a_bmc_that_was_silent_before_its_outlets_went_off_is_waited_for() {
     let plan = Plan {
         power: vec![stage(Execution::All, &[0]), stage(Execution::All, &[1])],
@@ -390,7 +390,7 @@ fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
 }
 
 /// The device refuses to switch the outlet on, and somebody boots the machine. The run retries until the outlet is on.
-#[test]
+#[test] // promise: P8
 fn p8_an_outlet_that_is_off_is_tried_until_it_is_on_though_the_machine_is_well() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;

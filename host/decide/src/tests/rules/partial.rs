@@ -182,7 +182,7 @@ fn cut_storage_releases_the_pods_of_its_drivers_alone() {
 
 /// Every method that names a driver cuts one way to its storage, whatever names the method; of a stage that runs only one,
 /// each cuts it whole. What may be another machine's is never cut.
-#[test]
+#[test] // promise: P8
 fn storage_is_cut_once_every_way_to_it_is() {
     let pods = || vec![user("db-0", vec![volume(persistent("pv-db-0"))])];
     let plan_of = |execution| {
@@ -249,7 +249,7 @@ fn storage_stays_cut_while_its_kubelet_uses_it() {
 }
 
 /// P5: what an exempt pod shares stays attached, or may share as far as anybody knows.
-#[test]
+#[test] // promise: P5
 fn what_a_pod_that_stays_uses_stays_attached() {
     let daemon = |backing| PodView {
         volumes: vec![volume(backing)],

@@ -10,7 +10,7 @@ use crate::tests::fixtures::{BOOT, bmc_plan, failed, not_attempted, paused_by_al
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
-#[test]
+#[test] // promise: A2
 fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
     for phase in [Phase::VerifyingOff, Phase::Releasing, Phase::Untainting] {
         for word in [
@@ -29,7 +29,7 @@ fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
     }
 }
 
-#[test]
+#[test] // promise: A17
 fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
     let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
     let mut kept = Story::new(bmc_plan(), policy);
@@ -51,7 +51,7 @@ fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
 
 /// The off was sent, its reads fail, and then somebody cordons the node: it may be off in nobody's
 /// hands. It is told of, and the run goes on once the word is taken back.
-#[test]
+#[test] // promise: A17
 fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut kept = Story::new(bmc_plan(), policy);
@@ -81,7 +81,7 @@ fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     assert_eq!(kept.count(Action::On), 1);
 }
 
-#[test]
+#[test] // promise: A17
 fn a17_people_pause_approve_retry_and_abort() {
     let mut paused = story();
     paused.until(Phase::ReadingIdentity);
@@ -177,7 +177,7 @@ fn a17_people_pause_approve_retry_and_abort() {
 }
 
 /// While a call is under way an abort waits in the record: whatever is said meanwhile, it is taken.
-#[test]
+#[test] // promise: A17
 fn a17_an_abort_that_waits_is_not_replaced_by_another_word() {
     let confirms = Command::ConfirmOff { by: "bob".to_string(), boot_id: BOOT.to_string() };
     for later in [Command::Retry, confirms] {
@@ -227,7 +227,7 @@ fn a_word_that_a_node_is_off_counts_only_once_its_lease_has_run_out() {
 }
 
 /// A person aborts while the BMC is silent, and boots the machine by hand. It is lost again before its incident ends.
-#[test]
+#[test] // promise: A17
 fn a17_after_an_abort_a_machine_that_was_booted_by_hand_is_not_switched_off_again() {
     let device_timeout = Span::minutes(2);
     let policy = RunPolicy { restarts: 2, device_timeout, ..RunPolicy::default() };

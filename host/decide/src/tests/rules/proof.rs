@@ -11,7 +11,7 @@ use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, stage, storage, 
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
-#[test]
+#[test] // promise: P1
 fn p1_no_grade_no_release() {
     let mut story = story();
     story.device = Box::new(lying);
@@ -40,7 +40,7 @@ fn witnessed() -> Story {
     Story::new(plan, RunPolicy::default())
 }
 
-#[test]
+#[test] // promise: P1
 fn p1_an_off_with_a_witness_is_proven_by_both_of_them() {
     let mut alone = witnessed();
     alone.until(Phase::Parked);
@@ -72,7 +72,7 @@ fn p1_an_off_with_a_witness_is_proven_by_both_of_them() {
     assert!(both.calls.iter().all(|(method, action)| *method == 0 || *action == Action::Status));
 }
 
-#[test]
+#[test] // promise: P1
 fn p8_a_witness_that_sees_another_machine_is_known_before_anything_is_cut() {
     let mut other = witnessed();
     other.device = Box::new(|operation, plugs| match operation.method {
@@ -108,7 +108,7 @@ fn p8_a_witness_that_sees_another_machine_is_known_before_anything_is_cut() {
     assert_eq!((detail.as_str(), broken.count(Action::Off)), ("the password is wrong", 0));
 }
 
-#[test]
+#[test] // promise: P1
 fn p1_what_was_read_while_an_on_could_still_arrive_is_no_evidence() {
     let mut story = story();
     story.until(Phase::VerifyingOff);
@@ -126,7 +126,7 @@ fn p1_what_was_read_while_an_on_could_still_arrive_is_no_evidence() {
     assert!(!began.is_empty() && began.iter().all(|at| *at >= settled), "{began:?} {settled:?}");
 }
 
-#[test]
+#[test] // promise: P1
 fn p1_a_proof_whose_reads_stand_nowhere_releases_nothing_more() {
     let mut story = story();
     story.holders = true;
@@ -224,7 +224,7 @@ fn p1_a_dump_gives_back_everything_where_the_policy_says_all() {
     }
 }
 
-#[test]
+#[test] // promise: P4
 fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
     let released = |grades: &[Grade], dump| {
         let mut policy = RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() };
@@ -247,7 +247,7 @@ fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
     assert_eq!(released(&[power, dump], Dump::Heard), (false, true), "nothing behind part of it");
 }
 
-#[test]
+#[test] // promise: P2
 fn p2_a_proof_covers_one_boot() {
     for boot in [BOOT, "boot-2"] {
         let mut story = story();
@@ -288,7 +288,7 @@ fn p2_a_proof_covers_one_boot() {
     assert_eq!((alive.count(Action::On), alive.released()), (1, false));
 }
 
-#[test]
+#[test] // promise: P3
 fn p3_a_release_stands_behind_proof_wherever_it_is_configured() {
     let plan = cutting_plan(Kind::Builtin(Builtin::CleanResources));
     let mut story = Story::new(plan, RunPolicy::default());
@@ -298,7 +298,7 @@ fn p3_a_release_stands_behind_proof_wherever_it_is_configured() {
     assert!(story.released() && story.hit(Rule::P3));
 }
 
-#[test]
+#[test] // promise: P4
 fn p4_quarantine_first_then_by_mode() {
     let mut prompt = story();
     prompt.until(Phase::Releasing);
@@ -324,7 +324,7 @@ fn p4_quarantine_first_then_by_mode() {
 }
 
 /// Two pods a minute apart, and a `releaseTimeout` of ten seconds: our own pace stalls no release.
-#[test]
+#[test] // promise: P5
 fn p5_a_pace_slower_than_the_release_timeout_stalls_nothing() {
     let policy = RunPolicy {
         release: ReleaseMode::Paced { pods_per_minute: 1 },
@@ -390,7 +390,7 @@ fn p4_attachments_are_asked_for_as_soon_as_the_pods_are_gone() {
     assert!(story.todo.iter().any(asked), "{:?}", story.todo);
 }
 
-#[test]
+#[test] // promise: P5
 fn p5_on_waits_for_what_is_released_but_not_for_ever() {
     let mut story = story();
     story.holders = true;
@@ -405,7 +405,7 @@ fn p5_on_waits_for_what_is_released_but_not_for_ever() {
     assert!(told, "{:?}", story.notices);
 }
 
-#[test]
+#[test] // promise: P6
 fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
@@ -419,7 +419,7 @@ fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
     assert_eq!(story.did(|one| *one == Effect::OutOfService), None, "it would take all pods");
 }
 
-#[test]
+#[test] // promise: P7
 fn p7_only_our_own_marks_are_lifted() {
     let mut story =
         Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
@@ -439,7 +439,7 @@ fn p7_only_our_own_marks_are_lifted() {
 
 /// Two PDUs that take their time: when the second has answered, the first one's answer is old. What was
 /// read without a pause between is one answer all the same, and any sign of life is newer than it.
-#[test]
+#[test] // promise: A16
 fn a16_slow_feeds_are_read_in_one_round() {
     for each in [Span::seconds(1), Span::seconds(8), Span::seconds(40)] {
         let mut slow = slow_feeds(each);

@@ -98,7 +98,7 @@ fn somebody_elses_cordon_is_left_alone_behind_a_cut_too() {
 
 /// What keeps this one node from being cut keeps no other one: its run waits without the slot, and
 /// takes one again.
-#[test]
+#[test] // promise: A19
 fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
     for refusal in refusals() {
         let mut kept = story();
@@ -125,7 +125,7 @@ fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
 }
 
 /// Reading a machine's identity takes seconds; a pause that comes meanwhile is heeded before the off.
-#[test]
+#[test] // promise: A19
 fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
     for plan in [bmc_plan(), cutting_plan(Kind::Fabric(Path::Other))] {
         for action in [Action::Status, Action::Off] {
@@ -144,7 +144,7 @@ fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
 
 /// The condition's writer lives on the node that was cut off, so it falls silent: nobody knows whether the
 /// condition still holds. What was cut is not left so for ever.
-#[test]
+#[test] // promise: A14
 fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
     let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
     let mut cut = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), waits);
@@ -172,7 +172,7 @@ fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
 }
 
 /// A leader that finds itself on a node that an earlier one cut off does not wait for ever either.
-#[test]
+#[test] // promise: A14
 fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
     let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
     let mut own = Story::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
@@ -183,7 +183,7 @@ fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
 }
 
 /// A yes that is taken back counts no more, also when it is taken back between the wait for it and the off.
-#[test]
+#[test] // promise: A17, G13
 fn an_approval_that_is_taken_back_before_the_off_sends_none() {
     let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
     let mut taken_back = Story::new(bmc_plan(), policy.clone());
@@ -212,7 +212,7 @@ fn started(story: &Story) -> usize {
 
 /// A Job that was meant to run and does not exist yet, because its leader died or the API server took
 /// none, is asked for again only while what allowed it still does.
-#[test]
+#[test] // promise: A1
 fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
     let job = |name: &str| {
         let remedy = Remedy::Job { deadline: Span::minutes(30) };
@@ -258,7 +258,7 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
 
 /// Its group ended the machine after our off, and its API says so late: the port that was cut is open
 /// again before the run ends.
-#[test]
+#[test] // promise: A15
 fn what_was_cut_is_restored_when_its_machine_is_terminated() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.until(Phase::Restoring);
@@ -278,7 +278,7 @@ fn what_was_cut_is_restored_when_its_machine_is_terminated() {
 
 /// A person stopped the run with the machine off and its port cut, and lets it go on later: the port is
 /// open before the machine is on, or it would never be heard of again.
-#[test]
+#[test] // promise: A5
 fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.holders = true;
@@ -297,7 +297,7 @@ fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
 }
 
 /// An administrator shut it, and opens it when it is time.
-#[test]
+#[test] // promise: A4
 fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.plugs[1] = PlugState::Off;
@@ -309,7 +309,7 @@ fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
 
 /// What could not be restored keeps a machine off until a person has restored it. Then it is switched on;
 /// it is not cut off once more.
-#[test]
+#[test] // promise: A5
 fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.until(Phase::Restoring);
@@ -329,7 +329,7 @@ fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() 
 
 /// After the release its device says nothing of the machine any more, for good: the feeds are not read for
 /// ever before the `on` is tried and a person is told that the machine is off.
-#[test]
+#[test] // promise: A5
 fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.until(Phase::Restoring);
@@ -347,7 +347,7 @@ fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
 
 /// The management controller restarts just when the way back begins: it is waited for, and the port is
 /// open before the machine is on.
-#[test]
+#[test] // promise: A12
 fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.until(Phase::Restoring);
@@ -369,7 +369,7 @@ fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
 
 /// Somebody's admission policy takes our quarantine off, or refuses it: nothing is released, and the machine
 /// does not stay off for that.
-#[test]
+#[test] // promise: P4
 fn a_quarantine_that_never_stands_releases_nothing_and_leaves_no_machine_off() {
     let mut story = story();
     while story.record.phase != Phase::AwaitingWell {
@@ -384,7 +384,7 @@ fn a_quarantine_that_never_stands_releases_nothing_and_leaves_no_machine_off() {
 
 /// The out-of-service taint has to be gone before the machine is on. Where it does not go, people are told
 /// that the machine waits for it.
-#[test]
+#[test] // promise: P2
 fn a_taint_that_cannot_be_lifted_is_told_of() {
     let mut story = story();
     story.until(Phase::Untainting);
@@ -422,7 +422,7 @@ fn marks_that_cannot_be_taken_off_are_told_of() {
 
 /// The fence before it failed and gave the machine back: a pause before the next remedy is waited for like
 /// any other, and nobody is told that the machine is off.
-#[test]
+#[test] // promise: A17
 fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
     let rung = |name: &str, remedy| Rung {
         name: name.to_string(),
@@ -454,7 +454,7 @@ fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
 
 /// The leader dies while it reads the feeds, and another one leads a minute later: it reads them itself
 /// before it gives up on them.
-#[test]
+#[test] // promise: A5
 fn a_leader_that_comes_late_to_the_way_back_reads_the_feeds_before_it_switches_on() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.until(Phase::Restoring).until_call(Action::Status);

@@ -9,7 +9,7 @@ use crate::tests::fixtures::{bmc_plan, failed, not_attempted, power, stage, succ
 use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
-#[test]
+#[test] // promise: A8
 fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
     for found in [PlugState::Off, PlugState::On] {
         let mut story = story();
@@ -41,7 +41,7 @@ fn a12_a_person_is_told_of_an_off_that_may_still_come() {
 }
 
 /// A cloud API that is asked too often took nothing in, so that is no try of anything.
-#[test]
+#[test] // promise: A12
 fn a12_a_device_that_asks_for_patience_is_waited_for() {
     let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -76,7 +76,7 @@ fn an_on_is_waited_for_as_long_as_its_device_may_take() {
 
 /// Nothing left the process, for the off, for a read, or for the on: that is no try of anything, and no device is
 /// closed for it.
-#[test]
+#[test] // promise: A12
 fn a12_a_call_that_was_not_made_is_no_refusal_of_the_device() {
     for action in [Action::Off, Action::Status, Action::On] {
         let mut story = story();
@@ -106,7 +106,7 @@ fn a12_a_call_that_was_not_made_is_no_refusal_of_the_device() {
 
 /// Another process says that it reaches the device: it may lead. What it says may be wrong, so it is not
 /// offered again for a while.
-#[test]
+#[test] // promise: G16
 fn a12_a_leader_that_does_not_reach_a_device_lets_one_lead_that_does() {
     let offers =
         |story: &Story| story.done.iter().filter(|effect| **effect == Effect::HandOver).count();
@@ -134,7 +134,7 @@ fn a12_a_leader_that_does_not_reach_a_device_lets_one_lead_that_does() {
 
 /// What refuses a probe was reached: no more probes every few seconds, which lock accounts, but the
 /// tries that there are, and then a person. What starts may say anything, and is waited for.
-#[test]
+#[test] // promise: A12
 fn a12_a_device_that_refuses_is_not_waited_for() {
     let mut story = Story::new(bmc_plan(), RunPolicy::default());
     story.device = Box::new(silent);
@@ -155,7 +155,7 @@ fn a12_a_device_that_refuses_is_not_waited_for() {
 
 /// Between the yes and the end of what the manifest says that an effect may take, an off that does not
 /// show is waited for, and not sent again.
-#[test]
+#[test] // promise: A7
 fn a7_an_off_that_may_still_come_is_not_asked_for_again() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(120);
@@ -172,7 +172,7 @@ fn a7_an_off_that_may_still_come_is_not_asked_for_again() {
     assert_eq!(story.count(Action::Off), 1);
 }
 
-#[test]
+#[test] // promise: A14
 fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -195,7 +195,7 @@ fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
 
 /// The device that is to switch a machine on again is silent until a person is told. When it answers, or somebody
 /// says so, the machine is switched on, although nothing may be cut then.
-#[test]
+#[test] // promise: A2
 fn a2_a_machine_that_a_silent_device_left_off_is_switched_on_whatever_the_gate_says() {
     for says_retry in [false, true] {
         let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
@@ -217,7 +217,7 @@ fn a2_a_machine_that_a_silent_device_left_off_is_switched_on_whatever_the_gate_s
 
 /// A machine is well on one of its feeds; the other one, which we switched off, is still waited for,
 /// and a person is told of it when its device stays silent.
-#[test]
+#[test] // promise: A14
 fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
@@ -238,7 +238,7 @@ fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut
 }
 
 /// Whoever has the slot may have promised to be one of so many, and keeps it for as long as its own run lasts.
-#[test]
+#[test] // promise: A14
 fn a14_a_slot_that_others_keep_does_not_leave_the_node_cut() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.device = Box::new(|operation, plugs| match operation.method {
@@ -265,7 +265,7 @@ fn a14_a_slot_that_others_keep_does_not_leave_the_node_cut() {
     story.until(Phase::AwaitingWell);
 }
 
-#[test]
+#[test] // promise: A5
 fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.until(Phase::Restoring);
@@ -282,7 +282,7 @@ fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
 }
 
 /// Its clock was ahead before it was switched off, and is right again since its boot.
-#[test]
+#[test] // promise: A8
 fn a8_what_a_new_boot_reports_is_not_held_against_the_clock_of_the_one_before() {
     let mut story = Story::new(bmc_plan(), RunPolicy::default());
     story.node(|node| node.signs.reported = Some(Time(10_000_000_000)));
@@ -296,7 +296,7 @@ fn plan_of_two_feeds() -> Plan {
     Plan { methods, power: vec![stage(Execution::All, &[0, 1])], ..bmc_plan() }
 }
 
-#[test]
+#[test] // promise: A14
 fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     let well_on_one = || {
         let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
@@ -373,7 +373,7 @@ fn a14_a_second_feed_that_answers_after_its_time_does_not_cut_a_node_that_is_wel
     assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], offs));
 }
 
-#[test]
+#[test] // promise: A2
 fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched_on_again() {
     let mut plan = plan_of_two_feeds();
     plan.methods.iter_mut().for_each(|one| one.late_effect = Span::seconds(30));
@@ -407,7 +407,7 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
 }
 
 /// The device takes no `on`, and somebody switches the machine on by hand: nobody is told that it is off.
-#[test]
+#[test] // promise: A13
 fn a13_a_machine_that_is_on_although_its_device_took_no_on_is_waited_for() {
     let mut story = story();
     story.until(Phase::PoweringOn);
@@ -460,7 +460,7 @@ fn a_dump_and_the_boot_after_it_hold_power_off_back_for_the_grace() {
     assert_eq!(heedless.record.dump_held_at, None, "a dump is not waited for unless it is said");
 }
 
-#[test]
+#[test] // promise: A15
 fn a15_the_node_is_gone_or_its_machine_is_terminated() {
     let mut gone = story();
     gone.holders = true;
@@ -503,7 +503,7 @@ fn a15_the_node_is_gone_or_its_machine_is_terminated() {
     assert_eq!(another.count(Action::Off), 0);
 }
 
-#[test]
+#[test] // promise: A15
 fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
     let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     story.device = Box::new(|operation, plugs| match operation.method {
@@ -518,7 +518,7 @@ fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
     assert_eq!(story.record.phase, Phase::Parked);
 }
 
-#[test]
+#[test] // promise: A19
 fn a19_a_slot_is_held_until_the_node_is_well() {
     let mut story = story();
     story.until(Phase::AwaitingWell);

@@ -99,7 +99,7 @@ fn only_so_many_slots_are_given() {
 }
 
 /// Two that ask at once get one slot of their rack between them; what is in no rack may be in any.
-#[test]
+#[test] // promise: A19
 fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
     in_quiet_world(|bench| async move {
         let caches = Caches::new(&mpsc::unbounded_channel().0);
@@ -138,7 +138,7 @@ fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
 }
 
 /// Whoever holds a slot was promised by its own policy to be one of so many.
-#[test]
+#[test] // promise: A19
 fn nobody_joins_a_holder_whose_limits_are_stricter() {
     in_quiet_world(|bench| async move {
         let caches = Caches::new(&mpsc::unbounded_channel().0);

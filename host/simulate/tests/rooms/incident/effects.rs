@@ -66,7 +66,7 @@ fn is_held_back(operation: &Operation) -> bool {
     operation.action == Action::Off && operation.end.as_ref().is_some_and(End::is_held_back)
 }
 
-#[test]
+#[test] // promise: A1
 fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
     let comes_back = |text: String| {
         text.replace("happenings:", "happenings:\n- { at: 100s, nodeComesBack: node-a }")
@@ -79,7 +79,7 @@ fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
     assert_eq!(ends.next(), Some(Phase::Final(FinalReason::Recovered)));
 }
 
-#[test]
+#[test] // promise: A1
 fn an_off_is_withdrawn_from_a_slow_session_when_its_node_is_back() {
     for comes_back in [true, false] {
         let night = |text: String| {
@@ -132,7 +132,7 @@ impl Interceptor for AlwaysSlow {
     }
 }
 
-#[test]
+#[test] // promise: A1
 fn an_api_server_that_is_always_too_slow_cuts_nothing_and_is_spoken_of() {
     let slow = Rc::new(AlwaysSlow::default());
     let played = play_behind(&example("lost-node.yaml", |text| text), &slow);
@@ -325,7 +325,7 @@ impl Interceptor for SlowWithPods {
 /// Two of these, a mark and a delete, are more than what evidence may be old.
 const SLOW: Duration = Duration::from_secs(3);
 
-#[test]
+#[test] // promise: A16
 fn a_long_release_stops_when_its_evidence_has_grown_old() {
     // A StatefulSet makes its pods one after the other, about one in a second.
     let many = |text: String| {

@@ -10,7 +10,7 @@ use node_remedy_runtime::cluster::{At, Cluster, DeleteHow};
 use node_remedy_simulate::testing::{example, in_quiet_world, play_behind};
 
 /// A finalizer of somebody else's stays theirs, and an object that is gone is let go.
-#[test]
+#[test] // promise: P7
 fn only_our_finalizer_is_taken_off() {
     let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
     let (kept, ..) = played.collected.incidents.into_values().next().unwrap();

@@ -11,7 +11,7 @@ use node_remedy_record::reason::{Reason, refusal_word};
 use node_remedy_simulate::testing::night_of_a_failed_on;
 use node_remedy_world::facts::{Power, What};
 
-#[test]
+#[test] // promise: A13
 fn a_device_that_failed_to_switch_on_is_closed_until_somebody_acknowledges_it() {
     let played = night_of_a_failed_on();
     let is_cut = |what: &What| matches!(what, What::PowerChanged { power: Power::Off, .. });

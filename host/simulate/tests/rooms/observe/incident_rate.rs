@@ -13,7 +13,7 @@ use node_remedy_observe::incident_rate::*;
 use node_remedy_runtime::clock::timestamp;
 use node_remedy_simulate::testing::{example, night_of_a_failed_on, play_behind};
 
-#[test]
+#[test] // promise: G8, G13
 fn what_became_of_an_incident_is_read_from_its_record() {
     let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
     let mut one = played.collected.incidents.into_values().next().unwrap().0;

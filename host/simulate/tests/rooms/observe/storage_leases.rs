@@ -33,7 +33,7 @@ async fn read(bench: &Bench, answers: Result<Duration, ClusterError>) -> Storage
     leases.of_node(&server, &limits, "node-1", || bench.clock.now()).await
 }
 
-#[test]
+#[test] // promise: G4
 fn a_lease_that_cannot_be_read_or_has_no_stamp_is_unread() {
     in_quiet_world(|bench| async move {
         let soon = Ok(Duration::from_secs(3));
@@ -59,7 +59,7 @@ fn a_lease_that_cannot_be_read_or_has_no_stamp_is_unread() {
     });
 }
 
-#[test]
+#[test] // promise: G4
 fn a_stamp_counts_from_when_it_was_first_read() {
     let leases = StorageLeases::default();
     let read = |stamp: &str, now| {

@@ -44,7 +44,7 @@ fn words(said: &Said, node: &NodeSeen) -> Words {
     of_node(said, node, &Changes::default(), &GateLimits::default(), &at(0))
 }
 
-#[test]
+#[test] // promise: G9
 fn a_pause_is_for_the_nodes_that_it_selects_and_an_unreadable_one_for_all() {
     let compute = node(&json!({"metadata": {"labels": {"type": "compute"}}}));
     for (selector, is_for_it) in [
@@ -182,7 +182,7 @@ fn a_planned_absence_counts_while_its_condition_is_fresh() {
     assert_eq!(told("Ready", "True", PLANNED_MAX), None);
 }
 
-#[test]
+#[test] // promise: G9
 fn a_maintenance_is_of_its_node_and_what_cannot_be_read_is_said() {
     let mut fans = NodeMaintenance::new(
         "fans",
@@ -212,7 +212,7 @@ impl Interceptor for Answers {
     }
 }
 
-#[test]
+#[test] // promise: G9
 fn a_list_that_is_denied_or_late_is_unread_and_a_kind_that_nobody_serves_is_none() {
     let denied = || Err(ClusterError::Denied("forbidden".to_owned()));
     let not_served = || Err(ClusterError::NotFound("no such kind".to_owned()));
@@ -239,7 +239,7 @@ fn a_list_that_is_denied_or_late_is_unread_and_a_kind_that_nobody_serves_is_none
     }
 }
 
-#[test]
+#[test] // promise: G10
 fn a_window_that_cannot_be_computed_is_unread() {
     let window = |cron: &str, time_zone: Option<&str>| PauseWindow {
         cron: cron.to_owned(),

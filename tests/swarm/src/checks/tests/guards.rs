@@ -28,7 +28,7 @@ fn lost_too(at: u64, node: &str) -> Story {
     vec![(at, What::NetworkLost { node: node.into() })]
 }
 
-#[test]
+#[test] // promise: S10
 fn s10_a_node_that_is_well_again_is_left_alone() {
     let back = || What::NetworkBack { node: "n".into() };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US))];
@@ -60,7 +60,7 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     breaks(vec![cut()], &["S10"]);
 }
 
-#[test]
+#[test] // promise: S10
 fn s10_after_an_abort_nothing_is_switched_off() {
     let said = |word| (20, word_said(word));
     let setting = Setting::default();
@@ -76,7 +76,7 @@ fn s10_after_an_abort_nothing_is_switched_off() {
     assert_eq!(night(vec![said("retry")]), [""; 0]);
 }
 
-#[test]
+#[test] // promise: S10
 fn s10_a_node_that_somebody_wants_left_alone_is() {
     let node = "n".to_owned();
     let by = || PEOPLE.to_owned();
@@ -103,7 +103,7 @@ fn s10_a_node_that_somebody_wants_left_alone_is() {
     assert_eq!(judged(eight([ours, off(40)].concat()), &setting), [""; 0], "we drained it");
 }
 
-#[test]
+#[test] // promise: S17
 fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
     let age_max = Some(Duration::from_secs(40));
     let setting = guarded(Guards { storage_age_max: age_max, ..Guards::default() });
@@ -118,7 +118,7 @@ fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
     assert_eq!(night(vec![renewed(60, "m")]), [""; 0]);
 }
 
-#[test]
+#[test] // promise: S18
 fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     use crate::guards::Breaker;
     let breaker = Breaker { incidents_max: 2, cool_down: Duration::from_secs(100) };
@@ -170,7 +170,7 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     assert_eq!(third(76, 15), ["S18"], "the breaker opened later");
 }
 
-#[test]
+#[test] // promise: S19
 fn s19_a_node_is_cut_only_while_enough_others_take_its_pods() {
     let setting = guarded(Guards { schedulable_percent_min: Some(75), ..Guards::default() });
     let cordoned =
@@ -205,7 +205,7 @@ fn runs(ordinal: u64, node: &str) -> (u64, What) {
     )
 }
 
-#[test]
+#[test] // promise: S20
 fn s20_no_pod_that_serves_is_taken_against_its_budget() {
     let setting = guarded(Guards { available_min: Some(2), ..Guards::default() });
     let ready = |at, node: &str, status: &str| {
@@ -232,7 +232,7 @@ fn s20_no_pod_that_serves_is_taken_against_its_budget() {
     assert_eq!(night(proven), [""; 0]);
 }
 
-#[test]
+#[test] // promise: S20
 fn s20_pods_go_no_faster_than_the_policy_says() {
     let pods_per_minute = [("n".to_owned(), 6)].into();
     let setting = guarded(Guards { pods_per_minute, ..Guards::default() });
@@ -246,7 +246,7 @@ fn s20_pods_go_no_faster_than_the_policy_says() {
     assert!(!night(12));
 }
 
-#[test]
+#[test] // promise: S21
 fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
     let pod = |number: u64| format!("node-remedy/n-1-job-{number}-0");
     let uid = |number: u64| format!("j{number}");
@@ -293,7 +293,7 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
     assert_eq!(again(20, 1, false), [""; 0], "who started it may have died");
 }
 
-#[test]
+#[test] // promise: S2, S13
 fn s2_s13_a_zone_has_limits_of_its_own() {
     let zones = |of_n: &[&str], in_flight_max| {
         let zone = |name: &&str| ((*name).to_owned(), "east".to_owned());
@@ -343,7 +343,7 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
     assert_eq!(in_hands("q", Some(1)), [""; 0], "of another zone");
 }
 
-#[test]
+#[test] // promise: S3
 fn s3_a_control_plane_node_is_cut_only_while_the_others_are_a_majority() {
     let judged = |members: &[&str], besides: Story| {
         let setting = guarded(Guards { control_plane: names(members), ..Guards::default() });

@@ -2,7 +2,7 @@
 
 use super::*;
 
-#[test]
+#[test] // promise: S23
 fn s23_a_person_is_told_what_is_true() {
     let is_wrong = |reason: &str, story: Story| {
         let night = [story, vec![(200, parked_for(reason, 0))]].concat();
@@ -52,7 +52,7 @@ fn l1_the_incident_of_a_machine_that_was_taken_away_ends() {
     assert!(!goes_on("Running", &Setting { has_people: true, ..Setting::default() }));
 }
 
-#[test]
+#[test] // promise: L8
 fn l8_something_comes_of_an_off_in_time() {
     let setting =
         || Setting { is_sound: true, sound_bmcs: ["n".to_owned()].into(), ..Setting::default() };
@@ -83,7 +83,7 @@ fn l8_something_comes_of_an_off_in_time() {
     assert!(!by_an_outlet(cut()));
 }
 
-#[test]
+#[test] // promise: L1, L3, L4, L5
 fn l1_what_nothing_holds_up_is_well_in_the_end() {
     let one = || ["n".to_owned()].into();
     let free = Setting { unhindered: one(), ..Setting::default() };

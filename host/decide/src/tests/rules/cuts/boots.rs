@@ -24,7 +24,7 @@ fn isolated(plan: Plan) -> Story {
 
 /// The switch is silent for ten minutes, in which the machine boots once more. That boot is cut, and released from; its BMC
 /// refuses, and somebody says `retry`. Then the boot is well again.
-#[test]
+#[test] // promise: A5
 fn a5_a_boot_that_began_before_its_cut_gets_nothing_back_after_a_retry() {
     let mut plan = cutting_plan(storage());
     plan.methods[1].must_success = true;
@@ -46,7 +46,7 @@ fn a5_a_boot_that_began_before_its_cut_gets_nothing_back_after_a_retry() {
 }
 
 /// Nobody says which drivers a port of a SAN cuts. A pod and its attachment are deleted by force, and somebody aborts.
-#[test]
+#[test] // promise: A5
 fn a5_storage_that_names_no_driver_may_be_anybodys() {
     for is_gone in [false, true] {
         let mut story = isolated(cutting_plan(Kind::Storage { drivers: vec![] }));
@@ -80,7 +80,7 @@ fn a5_a_cut_network_stays_cut_while_its_kubelet_uses_what_is_gone() {
 }
 
 /// A run waits; somebody shuts the port and deletes the pods by force. The recovery of a run that cut nothing opens nothing.
-#[test]
+#[test] // promise: A4
 fn a4_what_we_did_not_cut_is_not_opened() {
     for kind in [Kind::Fabric(Path::Other), storage()] {
         let mut plan = cutting_plan(kind);
@@ -96,7 +96,7 @@ fn a4_what_we_did_not_cut_is_not_opened() {
 }
 
 /// Nobody hears the end of the first cut, which was never made. A pod comes to the node before the second one.
-#[test]
+#[test] // promise: A5
 fn a5_what_comes_before_a_cut_is_made_stands_behind_it() {
     let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
     let mut story = Story::new(cutting_plan(storage()), policy);
@@ -121,7 +121,7 @@ fn a5_what_comes_before_a_cut_is_made_stands_behind_it() {
 }
 
 /// A BMC lies. Everything was released when the boot that was proven off reports again, still ill.
-#[test]
+#[test] // promise: P2
 fn p2_a_report_after_the_release_voids_the_proof() {
     let mut story = story();
     story.policy.restarts = 0;
@@ -134,7 +134,7 @@ fn p2_a_report_after_the_release_voids_the_proof() {
 }
 
 /// The BMC tells its state and takes in no command; or one of two outlets answers, and the other one does not.
-#[test]
+#[test] // promise: A12
 fn a12_a_device_that_answers_something_else_is_still_awaited() {
     let but = |method: MethodIndex, action: Action| {
         Box::new(move |operation: &Operation, plugs: &mut [PlugState]| {
@@ -174,7 +174,7 @@ fn a5_a_persons_word_gives_back_what_isolated_a_node() {
 }
 
 /// The first of two cuts is carried out half a minute after the switch took it in.
-#[test]
+#[test] // promise: A3
 fn a3_a_cut_that_is_carried_out_late_does_not_land_behind_its_giving_back() {
     let mut plan = cutting_plan(storage());
     plan.methods[1].late_effect = Span::seconds(30);
@@ -202,7 +202,7 @@ fn a3_a_cut_that_is_carried_out_late_does_not_land_behind_its_giving_back() {
 }
 
 /// A switch names the machine behind its port: it is another one.
-#[test]
+#[test] // promise: P8
 fn p8_a_port_that_names_another_machine_is_not_shut() {
     let mut plan = cutting_plan(Kind::Fabric(Path::Other));
     let expected = vec![("system-uuid".into(), UUID.into())];

@@ -22,7 +22,7 @@ fn until_proven_off(story: &mut Story) {
 }
 
 /// The BMC lied: while it is waited for, the machine is heard again in the boot that was fenced.
-#[test]
+#[test] // promise: P2
 fn p2_a_machine_that_is_heard_after_its_proof_gets_nothing_back() {
     let mut story = Story::new(cutting_plan(storage()), RunPolicy::default());
     until_proven_off(&mut story);
@@ -41,7 +41,7 @@ fn p2_a_machine_that_is_heard_after_its_proof_gets_nothing_back() {
 }
 
 /// A device that is another machine's by now reads off, for a person who aborts at once, or once the run is parked for that.
-#[test]
+#[test] // promise: P8
 fn p8_what_another_machine_reads_gives_nothing_back() {
     for is_parked in [false, true] {
         let mut story = released_and_switched_off(cutting_plan(storage()));
@@ -62,7 +62,7 @@ fn p8_what_another_machine_reads_gives_nothing_back() {
 }
 
 /// Another Node claims the machine: what its plug reads is that one's.
-#[test]
+#[test] // promise: P8
 fn p8_a_disputed_machine_gets_nothing_back_by_its_own_read() {
     let mut story = released_and_switched_off(cutting_plan(storage()));
     story.view.gate.refusals = vec![Refusal::MachineDisputed { why: "node-b has it".into() }];
@@ -73,7 +73,7 @@ fn p8_a_disputed_machine_gets_nothing_back_by_its_own_read() {
 
 /// A run that is parked for a wrong plug, whose outlet somebody switches off. An abort does not make it the right one, nor does
 /// a cut that is undone.
-#[test]
+#[test] // promise: P8
 fn p8_a_wrong_plug_stays_wrong() {
     let parked_for_a_wrong_plug = || {
         let mut story = released_and_switched_off(outlet_and_storage());
@@ -98,7 +98,7 @@ fn p8_a_wrong_plug_stays_wrong() {
 }
 
 /// Its Node was deleted and made anew, and the machine renews its Lease there in the boot that was cut.
-#[test]
+#[test] // promise: P2
 fn p2_a_machine_that_is_heard_under_another_node_gets_nothing_back() {
     let mut story = released_and_switched_off(cutting_plan(storage()));
     for life in 20..90 {
@@ -115,7 +115,7 @@ fn p2_a_machine_that_is_heard_under_another_node_gets_nothing_back() {
 }
 
 /// The machine renews its Lease once more while it goes down, and a person aborts: both are given back before it is on.
-#[test]
+#[test] // promise: P2
 fn p2_one_late_renewal_is_no_life() {
     let mut story = released_and_switched_off(cutting_plan(storage()));
     while story.record.baseline.is_none() {
@@ -132,7 +132,7 @@ fn p2_one_late_renewal_is_no_life() {
 }
 
 /// Nobody can say whether other nodes are heard: the machine is switched on behind its cut.
-#[test]
+#[test] // promise: A2
 fn a2_neighbours_are_not_awaited_for_ever() {
     let mut story = released_and_switched_off(outlet_and_storage());
     story.view.neighbours = Neighbours::Awaited;
@@ -142,7 +142,7 @@ fn a2_neighbours_are_not_awaited_for_ever() {
 }
 
 /// The witness dies after the proof.
-#[test]
+#[test] // promise: A2
 fn a2_a_witness_that_dies_after_the_proof_is_not_waited_for() {
     let mut plan = cutting_plan(storage());
     let mut witness = power("witness", Feed::Whole);
@@ -164,7 +164,7 @@ fn a2_a_witness_that_dies_after_the_proof_is_not_waited_for() {
 }
 
 /// A switch that reads off once more after our `on`, or that refuses it, so that a person gives back by hand: nobody undid it.
-#[test]
+#[test] // promise: A16
 fn a16_what_we_asked_to_be_given_back_was_not_undone() {
     for is_by_hand in [false, true] {
         let mut story = released_and_switched_off(cutting_plan(storage()));
@@ -196,7 +196,7 @@ fn a16_what_we_asked_to_be_given_back_was_not_undone() {
 }
 
 /// A cut is made again, and a person aborts before it was read. Then somebody undoes it once more.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_whose_answer_alone_is_known_at_an_abort_is_read() {
     let mut story = story_of(storage_only());
     story.until(Phase::AwaitingWell);

@@ -25,7 +25,7 @@ fn refuses(operation: &Operation, plugs: &mut [PlugState]) -> End {
 
 /// A storm withdraws a cut, or a person aborts, while all stands behind it. The giving back never reaches the switch, and
 /// meanwhile an attachment vanishes.
-#[test]
+#[test] // promise: A5
 fn a5_a_giving_back_that_was_lost_is_not_sent_again_behind_what_vanished() {
     for is_aborted in [true, false] {
         let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
@@ -57,7 +57,7 @@ fn a5_a_giving_back_that_was_lost_is_not_sent_again_behind_what_vanished() {
 }
 
 /// An hour after the switch refused, a pod is deleted by force; ten minutes later somebody gives the storage back by hand.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_that_we_could_not_give_back_is_read_and_made_again() {
     for is_aborted in [false, true] {
         let mut story = if is_aborted {
@@ -264,7 +264,7 @@ fn is_read_after_two_offs(story: &Story) -> bool {
 }
 
 /// Nobody hears the end of the first cut, the second one is refused, and a person aborts. The first one is made late.
-#[test]
+#[test] // promise: A3
 fn a3_the_first_of_two_cuts_may_be_made_last() {
     let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
     let mut story = Story::new(cutting_plan(storage()), policy);
@@ -293,7 +293,7 @@ fn a3_the_first_of_two_cuts_may_be_made_last() {
 }
 
 /// The outlet takes its time to go off on the way back. A neighbour that was heard before that may hang on it.
-#[test]
+#[test] // promise: P8
 fn p8_on_the_way_back_too_an_outlet_reads_off_before_the_signs_of_life_are_noted() {
     let mut story = released_and_switched_off(outlet_and_storage());
     let off_at = story.now.after(Span::seconds(15));

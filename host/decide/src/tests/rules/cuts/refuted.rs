@@ -51,7 +51,7 @@ pub(super) fn until_over(story: &mut Story) {
 }
 
 /// Another node fell silent, or the witness reads on: the machine runs, and its pods run elsewhere by now.
-#[test]
+#[test] // promise: A5
 fn a5_an_off_that_was_refuted_gives_no_cut_back() {
     let mut story = released_and_switched_off(outlet_and_storage());
     story.view.neighbours = Neighbours::Silent("node-b".into());
@@ -85,7 +85,7 @@ fn a5_an_off_that_was_refuted_gives_no_cut_back() {
 }
 
 /// A person aborts, or the Node is deleted, before anybody doubted the outlet.
-#[test]
+#[test] // promise: A5
 fn a5_an_outlet_is_doubted_on_the_way_back_too() {
     for is_deleted in [false, true] {
         let mut story = released_and_switched_off(outlet_and_storage());
@@ -103,7 +103,7 @@ fn a5_an_outlet_is_doubted_on_the_way_back_too() {
 }
 
 /// An outlet that really feeds the machine, and a person who aborts: after two Lease intervals of silence it is believed.
-#[test]
+#[test] // promise: A5
 fn a5_an_outlet_that_nothing_speaks_against_is_believed_on_the_way_back() {
     let mut story = released_and_switched_off(outlet_and_storage());
     story.event(Event::Command(Command::Abort));
@@ -114,7 +114,7 @@ fn a5_an_outlet_that_nothing_speaks_against_is_believed_on_the_way_back() {
 }
 
 /// Somebody undoes the cut of a run whose outlet is another node's.
-#[test]
+#[test] // promise: P8
 fn p8_a_plug_that_may_be_anothers_is_not_switched_off_again() {
     let mut story = released_and_switched_off(outlet_and_storage());
     story.view.neighbours = Neighbours::Silent("node-b".into());
@@ -129,7 +129,7 @@ fn p8_a_plug_that_may_be_anothers_is_not_switched_off_again() {
 }
 
 /// Devices that take ten seconds and more to answer, or do not: the machine goes off, and its cuts are read meanwhile.
-#[test]
+#[test] // promise: A12
 fn a12_cuts_that_are_slow_to_read_keep_no_machine_from_going_off() {
     for (seconds, is_silent) in [(10, false), (29, false), (10, true), (29, true)] {
         let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
@@ -160,7 +160,7 @@ fn a12_cuts_that_are_slow_to_read_keep_no_machine_from_going_off() {
 
 /// The machine is off and its BMC silent when a person aborts. Once it answers, the machine is switched on, and not off again
 /// although it boots and is not well.
-#[test]
+#[test] // promise: A17
 fn a17_an_abort_outlives_a_silent_device() {
     let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
     let mut story = Story::new(bmc_plan(), policy);
@@ -175,7 +175,7 @@ fn a17_an_abort_outlives_a_silent_device() {
 }
 
 /// A person aborts; the cut is undone under a pause, and the machine boots anew before that ends.
-#[test]
+#[test] // promise: A17
 fn a17_an_abort_outlives_a_pause() {
     let mut story = Story::new(cutting_plan(storage()), proven_by_power());
     dead_bmc(&mut story);
@@ -196,7 +196,7 @@ fn a17_an_abort_outlives_a_pause() {
 
 /// A person aborts while all stands, and the answer to the giving-back is lost. Then pods vanish, and the device says that the
 /// cut stands.
-#[test]
+#[test] // promise: A5
 fn a5_a_giving_back_that_came_to_nothing_is_not_repeated_behind_what_vanished() {
     let mut story = Story::new(cutting_plan(storage()), proven_by_power());
     story.until(Phase::ReadingIdentity);
@@ -217,7 +217,7 @@ fn a5_a_giving_back_that_came_to_nothing_is_not_repeated_behind_what_vanished() 
 
 /// The device says yes and cuts nothing, or an earlier pass cut and gave back: nobody undid anything, and the node that is
 /// well again keeps its boot.
-#[test]
+#[test] // promise: P1
 fn p1_a_cut_that_was_never_read_to_stand_was_not_undone() {
     for is_earlier in [false, true] {
         let policy = RunPolicy { power_after: Span::minutes(20), ..proven_by_power() };
@@ -341,7 +341,7 @@ fn p8_an_abort_does_not_hide_that_a_plug_is_anothers() {
 
 /// Whatever a person says of the doubted run, its plug is still told of; once the node itself is well, the plug is somebody
 /// else's, and goes on.
-#[test]
+#[test] // promise: A17
 fn a17_a_doubt_about_the_plug_outlives_every_abort() {
     for command in [Command::Abort, Command::AbortLeaveOff] {
         let mut story = released_and_switched_off(outlet_and_storage());
@@ -359,7 +359,7 @@ fn a17_a_doubt_about_the_plug_outlives_every_abort() {
 }
 
 /// After an abort the run waits for a silent device. `retry` asks the device again, and takes back no abort.
-#[test]
+#[test] // promise: A17
 fn a17_an_abort_stands_until_the_parked_run_is_retried() {
     let mut story = Story::new(bmc_plan(), RunPolicy::default());
     story.until(Phase::VerifyingOff);

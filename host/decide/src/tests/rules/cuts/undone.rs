@@ -26,7 +26,7 @@ fn cuts(story: &Story) -> usize {
 }
 
 /// Its power is being read, or asked once more, and that takes minutes.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_is_read_while_power_is_tried() {
     for phase in [Phase::VerifyingOff, Phase::Backoff] {
         let mut story = released_behind_a_cut(10);
@@ -38,7 +38,7 @@ fn a16_a_cut_is_read_while_power_is_tried() {
 }
 
 /// Another pass has no proof yet, and rests on what was cut in the one before.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_of_an_earlier_pass_is_read_for_as_long_as_the_machine_may_run() {
     let mut story = released_behind_a_cut(0);
     story.until(Phase::Parked);
@@ -106,7 +106,7 @@ fn a16_a_slow_api_server_does_not_have_a_cut_read_for_ever() {
 }
 
 /// Meanwhile somebody gives the storage back: the read from before is no proof.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_is_read_again_before_it_proves() {
     let mut story = read_a_while_ago();
     let read = story.record.last_ended(1, Action::Status).map(|one| one.id);
@@ -118,7 +118,7 @@ fn a16_a_cut_is_read_again_before_it_proves() {
 
 /// A machine that was only frozen goes on, and its kubelet says that it has let go of the storage: it is given back,
 /// and nobody else is held to have done that.
-#[test]
+#[test] // promise: A16
 fn a16_what_we_gave_back_ourselves_is_not_cut_again() {
     let mut story = story_of(storage_only());
     let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
@@ -134,7 +134,7 @@ fn a16_what_we_gave_back_ourselves_is_not_cut_again() {
 
 /// Another node fell silent meanwhile and the gate is closed: what speaks against cutting off one more node
 /// does not speak for two writers. A person's word does, and is told at once.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_says() {
     for said_by_a_person in [false, true] {
         let mut story = story_of(storage_only());
@@ -184,7 +184,7 @@ fn a16_a_cut_that_is_made_again_is_not_withdrawn() {
 
 /// A person aborts after a cut was undone and made again. What somebody gives back after that word is not what it left
 /// as it was; what was open when it was said is.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_that_stood_at_an_abort_is_cut_again_when_it_is_undone_once_more() {
     for was_open in [false, true] {
         let mut story = story_of(storage_only());
@@ -208,7 +208,7 @@ fn a16_a_cut_that_stood_at_an_abort_is_cut_again_when_it_is_undone_once_more() {
 
 /// The node is well again when its cut is undone: it is cut again, for its pods run elsewhere. For the same
 /// reason this boot has to end, and the power waits for leave as before.
-#[test]
+#[test] // promise: A16
 fn a16_a_cut_that_was_undone_is_cut_again_under_a_node_that_is_well() {
     let mut story = story_of(cutting_plan(storage()));
     dead_bmc(&mut story);

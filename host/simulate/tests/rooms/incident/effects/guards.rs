@@ -85,7 +85,7 @@ fn night() -> Scenario {
     example("lost-node.yaml", |text| text.replace("- file: ../config/remedy.yaml", guarded))
 }
 
-#[test]
+#[test] // promise: G4, G8, G9, G11, G14, G18
 fn a_guard_that_cannot_be_read_cuts_nothing() {
     // The same night with everything readable: it is the row that keeps the node on.
     let open = row("no verb", "", None, "");
@@ -183,7 +183,7 @@ fn what_a_frozen_watch_did_not_tell_is_listed_before_anything_is_cut() {
 }
 
 /// What became of other incidents closes devices and begins cool-downs, and is read from what is watched.
-#[test]
+#[test] // promise: G12
 fn a_leader_whose_watch_of_incidents_is_broken_begins_nothing_and_says_so() {
     let interceptor = Rc::new(BreaksWatches { began: OnceCell::new() });
     let played = play_behind(&example("lost-node.yaml", |text| text), &interceptor);

@@ -51,7 +51,7 @@ impl Interceptor for MakesNone {
     }
 }
 
-#[test]
+#[test] // promise: A19
 fn a_slot_for_a_nodefence_that_was_denied_is_given_back() {
     let denies = MakesNone::of("node-a", ClusterError::Denied("a test".to_owned()));
     let played = play_behind(&example("lost-node.yaml", |text| text), &denies);
@@ -93,7 +93,7 @@ expect:
 - { fact: nodeCreated, times: 9 }
 ";
 
-#[test]
+#[test] // promise: A19
 fn a_run_that_is_refused_its_slot_by_nobody_gets_it() {
     let silent = MakesNone::of("a-2", ClusterError::Unavailable("a test".to_owned()));
     let played = play_behind(&example("lost-node.yaml", |_| NIGHT.to_owned()), &silent);

@@ -29,7 +29,7 @@ impl Interceptor for TakesBack {
     }
 }
 
-#[test]
+#[test] // promise: A17
 fn an_approval_that_is_taken_back_while_the_intent_is_written_holds_the_off_back() {
     let change = |text: String| {
         let policy = "- object:

@@ -7,17 +7,17 @@ use anyhow::{Context as _, Result};
 
 use crate::stamp::files_below;
 
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Relative to the root, with slashes.
-    pub(super) path: String,
-    pub(super) text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 impl Source {
-    pub(super) fn all(root: &Path) -> Result<Vec<Self>> {
+    pub(crate) fn all(root: &Path) -> Result<Vec<Self>> {
         let is_text = |path: &PathBuf| {
             let extension = path.extension().and_then(|extension| extension.to_str());
-            matches!(extension, Some("rs" | "md" | "toml"))
+            matches!(extension, Some("rs" | "md" | "toml" | "yaml"))
         };
         let mut sources = Vec::new();
         for file in files_below(root)?.iter().filter(|path| is_text(path)) {
@@ -29,7 +29,7 @@ impl Source {
         Ok(sources)
     }
 
-    pub(super) fn has_extension(&self, extension: &str) -> bool {
+    pub(crate) fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 }
