@@ -104,7 +104,7 @@ fn opening(was_built: bool) -> String {
     let long = if was_built {
         "ten seconds if nothing changed"
     } else {
-        "five minutes this first time, mostly building"
+        "five to twelve minutes this first time, mostly building"
     };
     format!(
         "node-remedy demo: three simulated nights ({}), in {} steps; about {long}.",

@@ -12,6 +12,7 @@ mod failures;
 mod guarantees;
 mod languages;
 mod levels;
+mod new_method;
 mod plugins;
 mod prerequisites;
 mod progress;
@@ -35,7 +36,7 @@ struct Subcommand {
 }
 
 /// In the order in which a newcomer needs them.
-const COMMANDS: [Subcommand; 9] = [
+const COMMANDS: [Subcommand; 10] = [
     Subcommand {
         name: "demo",
         summary: "three nights of a cluster, simulated, each with its report; needs only Rust",
@@ -53,6 +54,12 @@ const COMMANDS: [Subcommand; 9] = [
         summary: "plays nights drawn from seeds, in which everything goes wrong",
         help: sim::HELP,
         run: sim::run,
+    },
+    Subcommand {
+        name: "new-method",
+        summary: "makes the folder of a fence method that builds and passes its tests",
+        help: new_method::HELP,
+        run: new_method::run,
     },
     Subcommand {
         name: "guarantees",

@@ -7,7 +7,8 @@ pub const RETRY: &str = "node-remedy.io/retry";
 pub const ABORT: &str = "node-remedy.io/abort";
 /// Allows the first off where policy asks for a person: `NODEFENCE-UID`.
 pub const APPROVE: &str = "node-remedy.io/approve";
-/// Opens the devices again that failed to switch the machine on: `NODEFENCE-UID`. It stays.
+/// Opens the devices again that failed to switch the machine on: `NODEFENCE-UID/TIME`, with the time in
+/// milliseconds of the last failure that it is about. It stays.
 pub const ACK: &str = "node-remedy.io/ack";
 /// A person's word that the machine is off: `NODEFENCE-UID/BOOT-ID/USER`.
 pub const CONFIRM_OFF: &str = "node-remedy.io/confirm-off";

@@ -103,8 +103,11 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub cluster: ClusterArgs,
     /// The node's name
-    #[arg(value_name = "NODE")]
-    pub node: String,
+    #[arg(value_name = "NODE", required_unless_present = "why")]
+    pub node: Option<String>,
+    /// Print the runbook page of a reason, such as UnhealthyShare; asks no cluster
+    #[arg(long, value_name = "REASON", conflicts_with = "node")]
+    pub why: Option<String>,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,

@@ -26,37 +26,41 @@ use serde_json::json;
 
 use crate::args::ExplainArgs;
 use crate::operator::{connect, incidents, reason, word};
-use crate::{binding, fence_paths};
+use crate::{binding, fence_paths, pages};
 
 /// `explain`: what is known of a node and why it is, or is not, acted on.
 pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    if let Some(word) = &args.why {
+        return pages::why(word);
+    }
+    let name = args.node.as_deref().unwrap_or_default();
     let cluster = connect(&args.cluster).await?;
     let mut incidents = incidents(&cluster).await?;
-    incidents.retain(|incident| incident.spec.node.name == args.node);
+    incidents.retain(|incident| incident.spec.node.name == name);
     let budget = cluster.get::<RemedyBudget>(At::cluster(remedybudget::NAME)).await?;
     let mut refusals =
         budget.and_then(|budget| budget.status).map(|status| status.refusals).unwrap_or_default();
     let is_full = refusals.len() >= REFUSALS_MAX;
-    refusals.retain(|refusal| refusal.node == args.node);
-    let bound = binding::of_node(&cluster, &args.cluster.namespace, &args.node).await;
-    let held = held(&cluster, &args.node, &incidents).await;
+    refusals.retain(|refusal| refusal.node == name);
+    let bound = binding::of_node(&cluster, &args.cluster.namespace, name).await;
+    let held = held(&cluster, name, &incidents).await;
     if args.output == Output::Json {
         // Null where it cannot be told: that is not the same as none.
         let (plugs, held) = (bound.ok(), held.ok());
         let all = json!({
-            "node": args.node, "incidents": incidents, "held": held, "refusals": refusals,
+            "node": name, "incidents": incidents, "held": held, "refusals": refusals,
             "isRefusalsFull": is_full, "plugs": plugs,
         });
         outln!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(ExitCode::SUCCESS);
     }
     out!("{}", unread::told(&cluster).await?);
-    out!("{}", fence_paths::of_node(&cluster, &args.node).await?);
-    out!("{}", binding::lines(&bound, &args.node));
+    out!("{}", fence_paths::of_node(&cluster, name).await?);
+    out!("{}", binding::lines(&bound, name));
     for refusal in &refusals {
         outln!(
             "not acted on {} ({}): {} (since {}, last {})",
-            args.node,
+            name,
             refusal.guard,
             refusal.sentence,
             refusal.since,
@@ -66,14 +70,14 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     for incident in &incidents {
         out!("{}", story(incident));
         if let Some(status) = goes_on(incident) {
-            out!("{}", held_since(&held, status, &args.node));
+            out!("{}", held_since(&held, status, name));
         }
     }
     if refusals.is_empty() && incidents.is_empty() {
-        outln!("{}: {}", args.node, nothing_known(is_full, &args.node));
+        outln!("{name}: {}", nothing_known(is_full, name));
         // Who may not read Nodes is told what can be told.
-        if let Ok(None) = cluster.get::<Node>(At::cluster(&args.node)).await {
-            outln!("{}: there is no node of that name; see: kubectl get nodes", args.node);
+        if let Ok(None) = cluster.get::<Node>(At::cluster(name)).await {
+            outln!("{name}: there is no node of that name; see: kubectl get nodes");
             return Ok(ExitCode::FAILURE);
         }
     }

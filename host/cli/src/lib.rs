@@ -15,6 +15,7 @@ pub mod explain;
 pub mod fence_paths;
 pub mod history;
 pub mod operator;
+pub mod pages;
 pub mod pause;
 pub mod plugin_docs;
 pub mod rbac;
@@ -86,9 +87,19 @@ Examples:
     )]
     Status(StatusArgs),
     /// Say why a node is, or is not, acted on
-    #[command(after_help = "Example:
-  node-remedy explain worker-3")]
+    #[command(after_help = "Examples:
+  node-remedy explain worker-3
+  node-remedy explain --why UnhealthyShare    what this reason means, and what you can do; asks no cluster")]
     Explain(ExplainArgs),
+    /// Print what a rule or a promise says, as timelines and the audit log name them
+    #[command(after_help = "Examples:
+  node-remedy rule A16
+  node-remedy rule S1")]
+    Rule {
+        /// The rule, such as A16
+        #[arg(value_name = "RULE")]
+        name: String,
+    },
     /// Tell past incidents: how they ended, how long each step took, what was released
     #[command(after_help = "Examples:
   node-remedy history worker-3
@@ -208,6 +219,7 @@ pub fn carry_out(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Snapshot(args) => here(crate::simulate::snapshot(&args)),
         Command::Status(args) => here(crate::status::status(&args)),
         Command::Explain(args) => here(crate::explain::explain(&args)),
+        Command::Rule { name } => pages::rule(&name),
         Command::History(args) => here(crate::history::history(&args)),
         Command::Retry(args) => here(crate::operator::retry(&args)),
         Command::Abort(args) => here(crate::operator::abort(&args)),

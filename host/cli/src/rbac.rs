@@ -329,8 +329,8 @@ const CONTROLLER: [Right; 31] = [
     ),
 ];
 
-/// What a person needs for `status`, `explain`, `pause`, `retry` and `confirm-off`. Whoever may patch a
-/// NodeFence may give their word that a machine is off.
+/// What a person needs for `status`, `explain`, `pause`, `retry` and `confirm-off`. Without the
+/// admission policies, whoever may patch a NodeFence may confirm that a machine is off.
 const PERSON: [Right; 10] = [
     right(
         Everywhere,

@@ -1,4 +1,4 @@
-//! The two places where machine code is taken on trust, and the only `unsafe` of this project.
+//! The two places where machine code is taken on trust, and the only `unsafe` of the host.
 //! Deserialising code from anywhere else is running it: no other file may.
 
 use wasmtime::Engine;

@@ -18,8 +18,7 @@ pub(crate) const ALIASED_BYTES: usize = 256 << 20;
 pub(crate) const REPLAYS: usize = 100_000;
 
 /// A mistake in a scenario.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {what}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The file, as it was named.
     pub file: String,
@@ -30,6 +29,18 @@ pub struct ScenarioError {
     /// Path, what was found, what is expected.
     pub what: String,
 }
+
+impl std::fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file, line, column, what } = self;
+        match line {
+            0 => write!(f, "{file}: {what}"),
+            line => write!(f, "{file}:{line}:{column}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
 
 /// All mistakes in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -129,11 +129,18 @@ impl Scenario {
             let known = scenario.nodes.iter().take(KNOWN_MAX).map(|node| node.name.as_str());
             let known: Vec<&str> = known.collect();
             let more = if scenario.nodes.len() > KNOWN_MAX { ", …" } else { "" };
-            let what = format!(
-                "--lose, --dark: found {:?}, expected one of the nodes {}{more}, or a selector that selects some",
-                loss.said,
-                known.join(", ")
-            );
+            let what = match known.as_slice() {
+                [] => {
+                    "--lose, --dark: found no Node in this file, expected a snapshot of a cluster; \
+                       to make one: node-remedy snapshot"
+                        .to_owned()
+                }
+                known => format!(
+                    "--lose, --dark: found {:?}, expected one of the nodes {}{more}, or a selector that selects some",
+                    loss.said,
+                    known.join(", ")
+                ),
+            };
             reader.wrong(Location::UNKNOWN, what);
         }
         let events = nodes().flat_map(|node| loss.how.events(node));

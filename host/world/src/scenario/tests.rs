@@ -423,7 +423,7 @@ fn every_mistake_is_reported_not_only_the_first() {
 
 #[test]
 fn what_is_no_scenario_is_refused() {
-    check("", &expect!["s.yaml:0:0: found 0 YAML documents, expected one scenario"]);
+    check("", &expect!["s.yaml: found 0 YAML documents, expected one scenario"]);
     check(
         "a: 1\n---\nb: 2",
         &expect![
@@ -433,7 +433,7 @@ fn what_is_no_scenario_is_refused() {
     check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);
     check(
         &"#".repeat((1 << 20) + 1),
-        &expect!["s.yaml:0:0: found 1048577 bytes, expected at most 1048576"],
+        &expect!["s.yaml: found 1048577 bytes, expected at most 1048576"],
     );
 }
 

@@ -1,0 +1,35 @@
+//! Embeds the pages of `docs/runbook`, which `explain --why` prints.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+const INDEX: &str = "README";
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runbook");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    if let Err(error) = embed(&folder) {
+        println!("cargo::error=failed to embed {}: {error}", folder.display());
+    }
+}
+
+/// Writes a list for the crate to include: each page's name and text, in the order of names.
+fn embed(folder: &Path) -> std::io::Result<()> {
+    let mut pages: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        pages.push(entry?.path());
+    }
+    pages.sort();
+    let mut list = String::from("&[\n");
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|found| found == "md")) {
+        let name = page.file_stem().unwrap_or_default().to_string_lossy();
+        let path = page.display().to_string();
+        println!("cargo::rerun-if-changed={path}");
+        if name != INDEX {
+            let _ = writeln!(list, "    ({name:?}, include_str!({path:?})),");
+        }
+    }
+    list.push_str("]\n");
+    let out = std::env::var_os("OUT_DIR").unwrap_or_default();
+    std::fs::write(Path::new(&out).join("runbook.rs"), list)
+}
