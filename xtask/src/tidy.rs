@@ -35,7 +35,12 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
             findings.extend(file_size(source));
             findings.extend(examples::missing(source));
         } else if source.has_extension("md") {
-            findings.extend(documents::broken_links(source, |path| root.join(path).exists()));
+            let anchors = |path: &str| {
+                let page = sources.iter().find(|page| page.path == path)?;
+                page.has_extension("md").then(|| documents::anchors(&page.text))
+            };
+            let exists = |path: &str| root.join(path).exists();
+            findings.extend(documents::broken_links(source, exists, anchors));
         } else if source.path.ends_with("Cargo.toml") {
             findings.extend(crate_lints(source));
         }

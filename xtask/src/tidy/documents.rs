@@ -1,31 +1,83 @@
 //! Documents that name things: links must lead somewhere, and tests that a promise names must be.
 
+use std::collections::BTreeSet;
+
 use crate::source::Source;
 
 const PROPOSALS: &str = "docs/proposals.md";
 
-/// Relative links of a Markdown file that lead nowhere. Code is not looked into.
-pub(super) fn broken_links(source: &Source, exists: impl Fn(&str) -> bool) -> Vec<String> {
+/// Relative links of a Markdown file that lead nowhere: to no file, or to no heading of a Markdown file. Code is
+/// not looked into. `headings` gives the anchors of a Markdown file.
+pub(super) fn broken_links(
+    source: &Source,
+    exists: impl Fn(&str) -> bool,
+    anchors: impl Fn(&str) -> Option<BTreeSet<String>>,
+) -> Vec<String> {
     let folder = source.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut found = Vec::new();
-    let mut is_code = false;
-    for (number, line) in source.text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        }
-        if is_code {
-            continue;
-        }
+    for (number, line) in text_lines(&source.text) {
         for target in links(line) {
-            let path = target.split('#').next().unwrap_or_default();
-            let leads_out = path.contains("://") || path.starts_with("mailto:");
-            if path.is_empty() || leads_out || exists(&join(folder, path)) {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            if path.contains("://") || path.starts_with("mailto:") {
                 continue;
             }
-            found.push(format!("{}:{}: leads nowhere: {target}", source.path, number + 1));
+            let file = if path.is_empty() { source.path.clone() } else { join(folder, path) };
+            let has_anchor = || anchors(&file).is_none_or(|known| known.contains(anchor));
+            if exists(&file) && (anchor.is_empty() || has_anchor()) {
+                continue;
+            }
+            found.push(format!("{}:{number}: leads nowhere: {target}", source.path));
         }
     }
     found
+}
+
+/// The anchors of a Markdown file, as GitHub and mdBook make them of its headings.
+pub(super) fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for (_, line) in text_lines(text) {
+        let Some(heading) = line.strip_prefix('#').map(|rest| rest.trim_start_matches('#')) else {
+            continue;
+        };
+        let plain = |letter: char| match letter {
+            ' ' => Some('-'),
+            letter if letter.is_alphanumeric() || matches!(letter, '-' | '_') => {
+                letter.to_lowercase().next()
+            }
+            _ => None,
+        };
+        let anchor: String = link_texts(heading.trim()).chars().filter_map(plain).collect();
+        let mut numbered = anchor.clone();
+        for number in 1..=anchors.len() {
+            if !anchors.contains(&numbered) {
+                break;
+            }
+            numbered = format!("{anchor}-{number}");
+        }
+        anchors.insert(numbered);
+    }
+    anchors
+}
+
+/// `[text](target)` as its text.
+fn link_texts(heading: &str) -> String {
+    let mut rest = heading;
+    let mut plain = String::new();
+    while let Some((before, target)) = rest.split_once("](") {
+        plain.push_str(before);
+        rest = target.split_once(')').map_or("", |(_, after)| after);
+    }
+    plain + rest
+}
+
+/// Lines outside of code, with their numbers.
+fn text_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_code = false;
+    text.lines().zip(1..).filter_map(move |(line, number)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        (!is_code && !is_fence).then_some((number, line))
+    })
 }
 
 /// The targets of `[text](target)`.
@@ -33,12 +85,21 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
 }
 
+/// A path from the root, without `..`.
 fn join(folder: &str, path: &str) -> String {
-    match path.strip_prefix('/') {
+    let whole = match path.strip_prefix('/') {
         Some(from_root) => from_root.to_owned(),
-        None if folder.is_empty() => path.to_owned(),
         None => format!("{folder}/{path}"),
+    };
+    let mut parts = Vec::new();
+    for part in whole.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
     }
+    parts.join("/")
 }
 
 /// Tests that docs/proposals.md names and that are not there. It names them as code,
@@ -77,12 +138,14 @@ mod tests {
 
     #[test]
     fn links_lead_somewhere() {
-        let text = "[a](there.md) [b](../there.md#part) [c](https://example.org/x) [d](#part)\n\
-                    ```\n[e](not-a-link)\n```\n[f](gone.md) and [g](/docs/there.md \"title\")\n";
-        let exists = |path: &str| matches!(path, "docs/there.md" | "docs/../there.md");
+        let text = "# A `b`: c\n[a](there.md) [b](../there.md#part-1) [c](https://example.org/x) [d](#a-b-c)\n\
+                    ```\n[e](not-a-link)\n```\n[f](gone.md) and [g](/docs/there.md \"title\") [h](there.md#no)\n";
+        let exists = |path: &str| matches!(path, "docs/there.md" | "there.md" | "docs/a.md");
+        let there = "## Part\n## [Part](x.md)\n";
+        let known = |path: &str| Some(anchors(if path == "docs/a.md" { text } else { there }));
         assert_eq!(
-            broken_links(&source("docs/a.md", text), exists),
-            ["docs/a.md:5: leads nowhere: gone.md"]
+            broken_links(&source("docs/a.md", text), exists, known),
+            ["docs/a.md:6: leads nowhere: gone.md", "docs/a.md:6: leads nowhere: there.md#no",]
         );
     }
 
