@@ -120,7 +120,7 @@ fn readme(name: &str) -> String {
 /// The workspace with one more member, behind the last plugin.
 fn with_member(manifest: &str, member: &str) -> Result<String> {
     let is_plugin = |line: &&str| line.trim_start().starts_with("\"plugins/");
-    let last = manifest.lines().filter(is_plugin).next_back();
+    let last = manifest.lines().rfind(is_plugin);
     let last =
         last.context("Cargo.toml: found no member \"plugins/…\" to write the new one behind")?;
     Ok(manifest.replacen(last, &format!("{last}\n  \"{member}\","), 1))
