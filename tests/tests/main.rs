@@ -50,6 +50,7 @@ mod examples_bounds;
 mod examples_deploy;
 mod examples_files;
 mod examples_pipes;
+mod examples_tutorial;
 mod plugins_agent;
 mod plugins_attacks;
 mod plugins_authors;
