@@ -208,8 +208,12 @@ mod tests {
         for (invariant, _) in ALL {
             assert!(promise(invariant).is_some(), "{invariant}");
         }
-        assert_eq!(promise("S2"), Some("never more nodes in our hands than allowed"));
-        assert_eq!(promise("L3"), Some("somebody leads"));
+        let says = promise("S3");
+        assert_eq!(
+            says,
+            Some("A control-plane node is cut only while all others are well and a majority.")
+        );
+        assert_eq!(promise("L3"), Some("Somebody leads."));
         assert_eq!(promise("S99"), None);
     }
 }
