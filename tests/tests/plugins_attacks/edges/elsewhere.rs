@@ -88,7 +88,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     (
         "SESSIONS_KEPT_MAX",
-        "host/sandbox/src/net/session.rs::as_many_sessions_are_kept_as_may_be_and_the_next_lives_for_its_call",
+        "host/sandbox/src/net/session_store.rs::as_many_sessions_are_kept_as_may_be_and_the_next_lives_for_its_call",
     ),
     (
         "USM_KEY_BYTES_MAX",
