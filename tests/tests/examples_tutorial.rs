@@ -1,7 +1,7 @@
 //! The tutorial (`docs/tutorial.md`) as a program: each block of shell is run in one folder and in order, and
 //! prints the lines that stand behind it, in their order.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ fn blocks(page: &str) -> Vec<Block> {
             ("sh", _) => {
                 blocks.push(Block { line, shell: inside.join("\n"), printed: Vec::new() });
             }
-            ("text", Some(block)) => block.printed = inside,
+            ("text", Some(block)) if block.printed.is_empty() => block.printed = inside,
             ("console", _) => {}
             (other, _) => {
                 panic!("docs/tutorial.md:{line}: a block of {other:?}: nobody would run it")
@@ -59,14 +59,14 @@ fn laptop() -> (PathBuf, PathBuf) {
 fn each_step_of_the_tutorial_prints_what_the_page_says() {
     let page = fs::read_to_string(repository().join("docs/tutorial.md")).expect("the tutorial");
     let (programs, work) = laptop();
-    let path = std::env::var("PATH").unwrap_or_default();
     let blocks = blocks(&page);
     assert!(blocks.len() > 5, "{} blocks", blocks.len());
     for Block { line, shell, printed } in blocks {
+        let script = format!("exec 2>&1\nPATH=\"$PROGRAMS:$PATH\"\n{shell}");
         let ran = Command::new("bash")
-            .args(["-euo", "pipefail", "-c", &format!("exec 2>&1\n{shell}")])
+            .args(["-euo", "pipefail", "-c", &script])
             .current_dir(&work)
-            .env("PATH", format!("{}:{path}", programs.display()))
+            .env("PROGRAMS", &programs)
             .env("NODE_REMEDY", repository())
             .output()
             .expect("bash");

@@ -4,7 +4,8 @@
 //! `# promise: S6`; a file all of whose tests hold one, below its head.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Display, Formatter};
+use std::fmt;
+use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
@@ -98,7 +99,7 @@ impl Matrix {
         let mut unknown = Vec::new();
         for (line, test, names) in sources.iter().flat_map(tags) {
             for name in names {
-                match promises.get_mut(&name) {
+                match name.parse().ok().and_then(|name| promises.get_mut(&name)) {
                     Some(promise) => _ = promise.tests.insert(test.clone()),
                     None => unknown.push(format!("{line}: {PAGE} has no promise {name}")),
                 }
@@ -132,7 +133,7 @@ impl Display for Name {
 }
 
 /// Each tag of a file: where it stands, the test that it is of, the promises.
-fn tags(source: &Source) -> Vec<(String, String, Vec<Name>)> {
+fn tags(source: &Source) -> Vec<(String, String, Vec<String>)> {
     let path = &source.path;
     let (is_rust, is_scenario) = (source.has_extension("rs"), source.has_extension("yaml"));
     let mut found = Vec::new();
@@ -141,18 +142,21 @@ fn tags(source: &Source) -> Vec<(String, String, Vec<Name>)> {
         let Some((before, names)) = text.split_once(TAG) else { continue };
         let at = format!("{path}:{number}");
         let attribute = before.trim().strip_suffix("//").map(str::trim_end);
-        let is_attribute = |text: &str| text.starts_with("#[") && text.ends_with(']');
+        let is_attribute = |text: &str| {
+            ["#[test", "#[tokio::test"].iter().any(|test| text.starts_with(test))
+                && text.ends_with(']')
+        };
         let test = match attribute {
-            Some("") if is_rust => path.clone(),
+            Some("") if is_rust && source.text.contains("#[test") => path.clone(),
             Some(attribute) if is_rust && is_attribute(attribute) => {
                 let name = lines.clone().find_map(|(text, _)| function(text));
                 format!("{path}::{}", name.unwrap_or_default())
             }
-            Some(_) | None if is_scenario && before == "# " => path.clone(),
+            Some(_) | None if is_scenario && before == "# " && number == 1 => path.clone(),
             Some(_) | None => continue,
         };
-        let names = names.split(", ").filter_map(|name| name.trim().parse().ok());
-        found.push((at, test, names.collect()));
+        let names = names.split(',').take_while(|name| !name.contains("each test"));
+        found.push((at, test, names.map(|name| name.trim().to_owned()).collect()));
     }
     found
 }
@@ -194,6 +198,23 @@ mod tests {
         assert_eq!(tests("A2"), ["host/a.rs", "host/a.rs::it_holds"]);
         assert_eq!(matrix.promises[&Name('S', 1)].sentence, "Nothing goes early.");
         assert_eq!(matrix.findings(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_found_and_what_is_no_test_holds_nothing() {
+        let sources = [
+            source(PAGE, "| S1 | Nothing goes early. |\n"),
+            source("host/a.rs", "//! Head.\n\n#[test] // promise: S1,s2, S300\nfn a() {}\n"),
+            source("host/b.rs", "//! Head.\n\n#[cfg(unix)] // promise: S9\nfn b() {}\n"),
+            source("deploy/c.yaml", "kind: A\n# promise: S9\n"),
+        ];
+        assert_eq!(
+            Matrix::read(&sources).findings(),
+            [
+                "host/a.rs:3: docs/guarantees.md has no promise s2",
+                "host/a.rs:3: docs/guarantees.md has no promise S300",
+            ]
+        );
     }
 
     #[test]

@@ -18,9 +18,6 @@ use node_remedy_api::plan::{Grant, Method};
 use node_remedy_config::plan::PluginFacts;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState, Time, VIEW_AGE_MAX};
-use node_remedy_plugin_store::authorize::Allowed;
-use node_remedy_plugin_store::store::Plugins;
-use node_remedy_plugin_store::{authorize, describe};
 use node_remedy_record::called::Called;
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::Cluster;
@@ -31,6 +28,9 @@ use node_remedy_sandbox::{
     Call, CallReport, Cancel, Cidr, ExchangeRecord, Executor, Names, NotLeader, Seams, SendGate,
     Verdict,
 };
+use node_remedy_store::authorize::Allowed;
+use node_remedy_store::store::Plugins;
+use node_remedy_store::{authorize, describe};
 
 pub use crate::calls::circuit_breaker::Breaker;
 pub use crate::calls::device_mutex::Turns;

@@ -14,12 +14,12 @@ use node_remedy_observe::caches::{Caches, Kept};
 use node_remedy_observe::config::{Config, Tables};
 use node_remedy_observe::pruned::NodeSeen;
 use node_remedy_observe::store::Store;
-use node_remedy_plugin_store::describe;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::cluster::kube::KubeCluster;
 use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{At, Cluster as _, ClusterError, Object, Scope};
 use node_remedy_sandbox::Sandbox;
+use node_remedy_store::describe;
+use node_remedy_store::store::Plugins;
 use serde::Serialize;
 use tokio::sync::mpsc;
 

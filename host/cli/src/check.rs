@@ -16,8 +16,8 @@ use node_remedy_api::{fenceplugin, plan, policy};
 use node_remedy_device_cli::args::Output;
 use node_remedy_device_cli::files::read_text;
 use node_remedy_device_cli::output::{complain, outln};
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::Sandbox;
+use node_remedy_store::store::Plugins;
 use serde_json::json;
 
 use crate::args::CheckArgs;

@@ -19,11 +19,11 @@ use node_remedy_device_cli::files::read_text;
 use node_remedy_device_cli::output::{complain, out, outln};
 use node_remedy_observe::config::json;
 use node_remedy_observe::pruned::NodeSeen;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::cluster::kube::KubeCluster;
 use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{At, Cluster as _, Object, Scope};
 use node_remedy_sandbox::{Sandbox, SystemNames};
+use node_remedy_store::store::Plugins;
 
 use crate::args::ConfigShowArgs;
 use crate::config::shown::Shown;

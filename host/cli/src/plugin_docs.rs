@@ -3,8 +3,8 @@
 
 use node_remedy_api::document::{Document, Tree};
 use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus};
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::{Digest, Manifest};
+use node_remedy_store::store::Plugins;
 
 /// Those of documents.
 pub(super) fn by_documents(plugins: &Plugins, documents: &[Document]) {

@@ -18,7 +18,6 @@ use node_remedy_observe::config::{Config, Readout};
 use node_remedy_observe::kdump::Dumps;
 use node_remedy_observe::storage_leases::StorageLeases;
 use node_remedy_observe::unproven::UnprovenOffs;
-use node_remedy_plugin_store::state::Outside;
 use node_remedy_record::audit::Audit;
 use node_remedy_registry::cache::Cache;
 use node_remedy_runtime::clock::Clock;
@@ -29,6 +28,7 @@ use node_remedy_runtime::metrics::{CallLabels, Metrics, StateLabel};
 use node_remedy_runtime::udp::Listen;
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{Cidr, Executor, Names};
+use node_remedy_store::state::Outside;
 use tokio::sync::Notify;
 
 use crate::device_health::{Paths, Reach};

@@ -1,4 +1,4 @@
-//! The process: reflectors, leadership, and while it leads a desk at which nodes are
+//! The process: reflectors, leadership, and while it leads the loop in which nodes are
 //! looked over and incidents are worked on.
 //!
 //! Everything runs on one thread, so nothing here locks; plugins have threads of their
@@ -20,14 +20,12 @@ use node_remedy_act::node_lock::NodeLocks;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_context::context::{Context, Seams, Settings};
 use node_remedy_context::device_health::{Paths, Reach};
+use node_remedy_loader as outside;
 use node_remedy_observe::caches::Caches;
 use node_remedy_observe::kdump::Dumps;
 use node_remedy_observe::storage_leases::StorageLeases;
 use node_remedy_observe::store::Changed;
 use node_remedy_observe::unproven::UnprovenOffs;
-use node_remedy_plugin_loader as outside;
-use node_remedy_plugin_store::state::Outside;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_probe::round::{probe_devices, stand_in};
 use node_remedy_runtime::admin::Readiness;
 use node_remedy_runtime::cluster::unread::Read;
@@ -36,6 +34,8 @@ use node_remedy_runtime::leader_election::{Leadership, LeaseGate};
 use node_remedy_runtime::metrics::Metrics;
 use node_remedy_runtime::udp::Listen;
 use node_remedy_sandbox as sandbox;
+use node_remedy_store::state::Outside;
+use node_remedy_store::store::Plugins;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
@@ -192,11 +192,11 @@ impl<C: Cluster> Controller<C> {
             };
             tracing::info!(epoch, process = self.settings.process, "leading");
             self.context.metrics.leader.set(1);
-            let desk = LeaderLoop::new(self.context.clone(), epoch);
+            let leader_loop = LeaderLoop::new(self.context.clone(), epoch);
             tokio::select! {
                 biased;
                 () = leadership.keep() => tracing::warn!(epoch, "lost the leader lease"),
-                () = desk.work(&mut self.changes) => {}
+                () = leader_loop.work(&mut self.changes) => {}
                 () = self.context.hand_over.notified() => {
                     tracing::info!(epoch, "handing leadership over");
                     leadership.release().await;

@@ -1,7 +1,7 @@
 //! What a leader does: looks nodes over, opens incidents, keeps each one's task going.
 //!
 //! Nodes are looked over when something of theirs changed or a time has come, never by
-//! going round. A desk lives as long as one term of leadership; dropping it drops every
+//! going round. It lives as long as one term of leadership; dropping it drops every
 //! task, and what they were about is in their records.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ pub struct LeaderLoop<C: Cluster> {
 }
 
 impl<C: Cluster> LeaderLoop<C> {
-    /// An empty desk for this epoch.
+    /// The loop of this epoch, without incidents.
     pub fn new(context: Rc<Context<C>>, epoch: u64) -> Self {
         Self {
             context,

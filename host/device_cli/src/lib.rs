@@ -1,5 +1,7 @@
 //! Commands that call one device or one plugin.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod args;
 pub mod fence;
 pub mod files;

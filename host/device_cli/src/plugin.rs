@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::{Manifest, Sandbox};
+use node_remedy_store::store::Plugins;
 use serde_json::json;
 
 use crate::args::Output;

@@ -10,13 +10,13 @@ use node_remedy_decide::{Choice, Decided, Span, Time};
 use node_remedy_observe::caches::Caches;
 use node_remedy_observe::live::Facts;
 use node_remedy_observe::view;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::text::chain;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{
     LogLevel, NodeCondition, NodeSeen, Plugin, Remedied, RemedyDecision, RemedyTried,
 };
+use node_remedy_store::store::Plugins;
 
 use crate::state::Incident;
 

@@ -22,7 +22,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::standstill::Standstill;
 
-/// What can reach an incident; one mail is one reason to look.
+/// What can reach an incident; each is one reason to look.
 #[derive(Debug)]
 pub enum WakeUp {
     /// Something about its node, its pods or its NodeFence changed in a cache.

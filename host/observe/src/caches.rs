@@ -1,6 +1,6 @@
 //! Observe: the world as plain values, from caches for watching and live before acting.
 //!
-//! In the order data flows: [`seen`] prunes objects, [`store`] keeps them, [`reflect`]
+//! In the order data flows: [`crate::pruned`] prunes objects, [`crate::store`] keeps them, [`crate::reflector`]
 //! keeps the stores equal to the API server, [`Caches`] is all stores together, `view`
 //! makes of them what `decide` reads. Nothing here judges.
 

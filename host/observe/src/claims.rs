@@ -11,8 +11,8 @@ use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::network_fence::spec_of;
 use node_remedy_api::plan::{Builtin, Method, NodePlan, is_cloud};
 use node_remedy_config::plan::identity;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::Cidr;
+use node_remedy_store::store::Plugins;
 
 use crate::pruned::NodeSeen;
 

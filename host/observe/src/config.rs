@@ -24,7 +24,7 @@ use node_remedy_config::signs::{Wanted, is_of_silence};
 use node_remedy_config::wiring;
 use node_remedy_config::wiring::Wiring;
 use node_remedy_decide::Threshold;
-use node_remedy_plugin_store::store::Plugins;
+use node_remedy_store::store::Plugins;
 
 use crate::caches::Caches;
 use crate::claims::Claims;

@@ -1,5 +1,5 @@
 //! What the grants of a `FencePlugin` let its component reach, for its status and for `plugin verify`: decided by
-//! what decides of calls ([`node_remedy_plugin_store::authorize::decide`]), for one address out of each network. Addresses that no range opens are
+//! what decides of calls ([`node_remedy_store::authorize::decide`]), for one address out of each network. Addresses that no range opens are
 //! closed all the same.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use futures::future::BoxFuture;
 use node_remedy_api::limits::{STATUS_GRANT_CHARACTERS_MAX, STATUS_GRANTS_MAX};
 use node_remedy_api::plan::{Allows, Grant};
-use node_remedy_plugin_store::authorize::{Allowed, decide};
 use node_remedy_runtime::text::shortened;
 use node_remedy_sandbox::{Cidr, Endpoint, Grants, Hazard, Manifest, Names, Trust};
+use node_remedy_store::authorize::{Allowed, decide};
 
 /// Where a name of a grant leads here: it is not looked up (RFC 5737 and RFC 3849 reserve both for documents).
 const SOMEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));

@@ -1,9 +1,9 @@
 //! Plugins from outside: keeps what is loaded equal to the `FencePlugin`s in force.
 //!
-//! In the order it happens, for each object, on every replica: its source is read ([`fetch`], [`oci`]) and
-//! unpacked ([`unpack`]), the digest is compared and the signature checked ([`signed`]), the component is
-//! compiled in a child with limits and tried out, and takes its place in [`node_remedy_plugin_store::store::Plugins`]. Whoever leads says what came of it
-//! ([`told`]). While a newer component cannot be had, the one that was loaded stays in force; an open
+//! In the order it happens, for each object, on every replica: its source is read ([`fetch`], [`from_registry`]) and
+//! unpacked, the digest is compared and the signature checked ([`signature`]), the component is
+//! compiled in a child with limits and tried out, and takes its place in [`node_remedy_store::store::Plugins`]. Whoever leads says what came of it
+//! ([`status`]). While a newer component cannot be had, the one that was loaded stays in force; an open
 //! incident keeps the very component it began with.
 //!
 //! Not here: what a plugin may reach (its grants go into plans), and calling it.
@@ -28,12 +28,12 @@ use node_remedy_api::conditions::{REASON_DIGEST_MISMATCH, REASON_LOADING, REASON
 use node_remedy_api::fenceplugin::{FencePluginSpec, LoadedPlugin, Source};
 use node_remedy_api::nodefence::DecidingPlugin;
 use node_remedy_context::context::Context;
-use node_remedy_plugin_store::state::Verified;
-use node_remedy_plugin_store::store::{Component, Plugins};
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::text::chain;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{Digest, Plugin};
+use node_remedy_store::state::Verified;
+use node_remedy_store::store::{Component, Plugins};
 use tokio::time::Instant;
 
 use crate::fetch::fetch;
@@ -42,8 +42,8 @@ use crate::wanted::{Fetched, Found};
 
 pub use crate::limits::limits;
 pub use crate::wanted::{ToLoad, Wanted};
-pub use node_remedy_plugin_store::state::{Outside, Standing};
 pub use node_remedy_registry::refusal::Refusal;
+pub use node_remedy_store::state::{Outside, Standing};
 /// After a source that could not be read, though it may be there.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// A registry that goes on refusing is asked less and less often: some count what they are asked.

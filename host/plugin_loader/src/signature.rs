@@ -2,9 +2,9 @@
 
 use node_remedy_api::conditions::{REASON_REFUSED, REASON_UNSIGNED, REASON_WRONG_KEY};
 use node_remedy_api::fenceplugin::{Verify, VerifyPolicy};
-use node_remedy_plugin_store::state::Verified;
 use node_remedy_registry::refusal::Refusal;
 use node_remedy_sandbox::signature::{KeyId, PublicKey};
+use node_remedy_store::state::Verified;
 
 use crate::wanted::{Fetched, Found};
 

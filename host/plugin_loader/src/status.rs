@@ -9,11 +9,11 @@ use node_remedy_api::fenceplugin::{FencePlugin, FencePluginStatus, LoadedPlugin}
 use node_remedy_api::limits::EARLIER_PLUGINS_MAX;
 use node_remedy_api::time::Moment;
 use node_remedy_context::context::Context;
-use node_remedy_plugin_store::describe::kind_of_plugin;
-use node_remedy_plugin_store::state::{Standing, Verified};
 use node_remedy_registry::refusal::Refusal;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 use node_remedy_sandbox::Plugin;
+use node_remedy_store::describe::kind_of_plugin;
+use node_remedy_store::state::{Standing, Verified};
 use serde_json::json;
 
 use crate::{granted, limits};

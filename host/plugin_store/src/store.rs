@@ -1,5 +1,5 @@
 //! Every plugin that can be called: those built in, loaded on first use, and those from outside, put here
-//! once they are loaded ([`node_remedy_plugin_loader`]).
+//! once they are loaded ([`node_remedy_loader`]).
 //!
 //! Compiling one costs a hundred times a call, so the machine code of those built in is made ahead by
 //! `cargo xtask plugins` and embedded beside the component whose digest names it.

@@ -22,16 +22,16 @@ use node_remedy_observe::claims::Claims;
 use node_remedy_observe::config::{Config, Tables};
 use node_remedy_observe::nodefences::REACHED_BY;
 use node_remedy_observe::pruned::NodeSeen;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::clock::timestamp;
 use node_remedy_runtime::cluster::annotate::annotation;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
+use node_remedy_store::store::Plugins;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::device_network;
 use crate::status::tell;
 
-/// Devices that are asked at once; dead ones each take [`PROBE_MAX`].
+/// Devices that are asked at once; dead ones each take `PROBE_MAX` of `host/act`.
 const AT_ONCE_MAX: usize = 32;
 
 /// Between one probe and the next, where there are few.

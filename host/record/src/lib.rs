@@ -1,8 +1,7 @@
 //! Record: what was decided and what came of it, each fact by one writer.
 //!
-//! [`write`] puts the record into NodeFence.status before anything is done; [`status`]
-//! is the translation both ways; Events, metrics and the audit line follow from it.
-//! [`retention`] removes records that nobody needs any more.
+//! [`status`] is the translation both ways between a record and `NodeFence.status`; [`sentences`] are the words of
+//! Events; [`audit`] is told everything. Who writes a record: `host/incident/src/persist.rs`.
 
 pub mod audit;
 pub mod audit_file;

@@ -2,7 +2,7 @@
 //! the registry itself.
 //!
 //! A tag leads to a manifest once; from then on that manifest is asked for by its digest, by every replica, until
-//! the FencePlugin changes. What is asked, and where a redirect may lead: [`way`]. Pushing is for people
+//! the FencePlugin changes. What is asked, and where a redirect may lead: [`transport`]. Pushing is for people
 //! ([`push()`]). Why no library does this: `docs/adr/0001-dependencies.md`.
 
 pub mod artifact;

@@ -1,4 +1,4 @@
-//! What every room stands on: the API client, the clock, leader election, metrics, Events, and the HTTP endpoints.
+//! What every crate above stands on: the API client, the clock, leader election, metrics, Events, and the HTTP endpoints.
 
 pub mod admin;
 pub mod clock;

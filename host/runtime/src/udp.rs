@@ -1,5 +1,5 @@
 //! The seam for datagrams that come by themselves: ports that are listened on, each until its ear is
-//! dropped. Not here: who may send, and what a datagram means ([`node_remedy_observe::kdump`]).
+//! dropped. Not here: who may send, and what a datagram means (`host/probe/src/kdump_listener.rs`).
 
 use std::any::Any;
 use std::io;

@@ -19,6 +19,7 @@ use crate::trust::Trust;
 mod budget;
 pub(crate) mod error;
 mod http;
+mod login;
 
 pub use self::budget::Budget;
 pub(crate) use self::http::login_path;

@@ -1,7 +1,7 @@
 //! Plays a scenario: the controller of `run`, byte for byte the same code and plugins,
 //! in a world of models and virtual time.
 //!
-//! What is swapped are the seams and nothing else: the cluster ([`cluster`]), the
+//! What is swapped are the seams and nothing else: the cluster (`host/model_cluster`), the
 //! network (the sandbox's in-memory one over the world's devices), the clock (tokio's
 //! paused time), the executor (inline) and entropy (from the seed). One thread, one
 //! seed: the same scenario is the same story every time.
@@ -27,7 +27,6 @@ use node_remedy_model_cluster::api_faults::ApiFaults;
 use node_remedy_model_cluster::client::ModelCluster;
 use node_remedy_model_cluster::driver::{Line, Shared, WorldNames, drive};
 use node_remedy_model_cluster::interceptor::{AnyInterceptor, Guarded, Interceptor, Open};
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_record::audit::Audit;
 use node_remedy_report::{Inputs, PluginUsed, Story};
 use node_remedy_runtime::admin::Readiness;
@@ -37,6 +36,7 @@ use node_remedy_runtime::metrics::Metrics;
 use node_remedy_runtime::virtual_clock::VirtualClock;
 use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{Executor, LoadError, Sandbox, SeededEntropy};
+use node_remedy_store::store::Plugins;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
 use node_remedy_world::time::between;

@@ -1,6 +1,6 @@
 //! A controller: its lease, and the one path of its incident, one step at a time.
 //!
-//! This follows `lease.rs`, `desk.rs`, `reconcile.rs`, `record/write.rs` and `act/` of the
+//! This follows `leader_election.rs`, `leader_loop.rs`, `reconcile.rs`, `persist.rs` and `act` of the
 //! controller; wherever those wait for an answer, a step ends here, and the other process, a fault
 //! or time may come in between.
 
@@ -10,7 +10,6 @@ mod term;
 use node_remedy_decide::{FOREIGN_CALL_MAX, Phase};
 
 use self::acting::{act, take_task};
-pub(crate) use self::term::put_down;
 use self::term::{crash, fall_silent, pause, pause_in_call, renew, resume, take_lease};
 use crate::book::{Asked, Book, Decided, Known, SLEEP_MAX_MS, Sight};
 use crate::bug::Bug;
@@ -22,6 +21,7 @@ use crate::world::{
     Health, Heard, Incident, Look, Meant, Pending, Pid, Setting, Stage, Term, Todo, World,
 };
 
+pub(crate) use self::term::put_down;
 /// A successor acts after this much silence.
 pub const LEASE_DURATION_MS: u16 = 15_000;
 /// The last byte leaves a leader no later than this after its last good renewal.

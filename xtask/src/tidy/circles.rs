@@ -106,7 +106,15 @@ impl<'a> Crate<'a> {
     fn arrows(&self) -> Arrows<'a> {
         let mut arrows = Arrows::new();
         for (name, (from, module)) in &self.modules {
-            let own = module.uses.iter().filter(|line| !line.is_handed_on);
+            // What is handed on and named in the code, too, is imported.
+            let is_named = |line: &Use| {
+                let head = |path: &Vec<String>| path.first().cloned();
+                line.name.as_ref().is_some_and(|name| {
+                    module.names.contains(name)
+                        || module.paths.iter().filter_map(head).any(|first| first == *name)
+                })
+            };
+            let own = module.uses.iter().filter(|line| !line.is_handed_on || is_named(line));
             let used = own.filter_map(|line| self.imported(name, line));
             let named = module.paths.iter().filter_map(|path| self.defined(name, path, 0));
             for (to, what) in used.chain(named).filter(|(to, _)| to != from) {

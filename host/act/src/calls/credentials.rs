@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
 use node_remedy_api::plan::{Credential, LiteralPlace, SecretPlace};
-use node_remedy_plugin_store::describe;
 use node_remedy_runtime::cluster::{At, Cluster};
 use node_remedy_sandbox::{Manifest, Secret};
+use node_remedy_store::describe;
 
 use crate::calls::Calls;
 

@@ -1,6 +1,6 @@
 //! The last errors of each plugin from outside, for `status.lastErrors` of its `FencePlugin`.
 //!
-//! Kept by whoever calls, written by whoever leads ([`node_remedy_plugin_loader`]). They are news for people:
+//! Kept by whoever calls, written by whoever leads ([`node_remedy_loader`]). They are news for people:
 //! nothing is decided by them, and a restart loses those that were not written yet.
 
 use std::cell::{Cell, RefCell};

@@ -9,9 +9,9 @@ use node_remedy_api::document::{Problem, Problems, Severity, Spot, nearest};
 use node_remedy_api::plan::{
     Credential, FenceSource, Method, MethodUse, Written, is_cloud, is_hidden,
 };
-use node_remedy_plugin_store::describe;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::{HostPort, Manifest, SystemNames};
+use node_remedy_store::describe;
+use node_remedy_store::store::Plugins;
 
 /// Adds what is wrong with each method, if nothing else was said of its place.
 pub(super) fn check(source: &FenceSource, plugins: &Plugins, problems: &mut Problems) {

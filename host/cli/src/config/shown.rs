@@ -20,9 +20,9 @@ use node_remedy_decide::{
 };
 use node_remedy_observe::config::{facts_of, is_run, rung_of};
 use node_remedy_observe::pruned::NodeSeen;
-use node_remedy_plugin_store::describe;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::Names;
+use node_remedy_store::describe;
+use node_remedy_store::store::Plugins;
 use serde::Serialize;
 use serde_json::Value;
 

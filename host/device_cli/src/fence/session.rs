@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use node_remedy_act::calls::kind_of;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::clock::Clock;
 use node_remedy_sandbox::manifest::Ability;
 use node_remedy_sandbox::net::Sockets;
@@ -17,6 +16,7 @@ use node_remedy_sandbox::{
     Executor, Failure, Grants, HostPort, HttpGrant, Names, OpenGate, PlugInfo, PlugState, Plugin,
     Request, Sandbox, Seams, Secret, SystemEntropy, SystemNames, TokioClock, Trust, Verdict,
 };
+use node_remedy_store::store::Plugins;
 use tokio::time::Instant;
 
 use crate::args::{DeviceArgs, TlsArgs};

@@ -10,10 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_registry::unpack::unpack;
 use node_remedy_sandbox::signature::SigningKey;
 use node_remedy_sandbox::{Plugin, PluginLimits};
+use node_remedy_store::store::Plugins;
 use zeroize::Zeroizing;
 
 use crate::files::{read_bytes, read_text};

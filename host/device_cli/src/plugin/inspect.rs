@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::{PluginLimits, Shape, shape};
+use node_remedy_store::store::Plugins;
 use serde_json::{Value, json};
 
 use crate::args::Output;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
-use node_remedy_plugin_store::store::Plugins;
+use node_remedy_store::store::Plugins;
 
 use crate::output::outln;
 use crate::plugin::standalone::standalone;

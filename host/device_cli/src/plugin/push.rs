@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use clap::Args;
 use node_remedy_api::fenceplugin::Image;
 use node_remedy_api::limits::CA_BUNDLE_CHARACTERS_MAX;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_registry as oci;
 use node_remedy_registry::client::Client;
 use node_remedy_registry::credentials::Account;
@@ -16,6 +15,7 @@ use node_remedy_registry::transport::{Way, Word};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::signature::PublicKey;
 use node_remedy_sandbox::{Authorities, PluginLimits, SystemNames, Trust};
+use node_remedy_store::store::Plugins;
 use serde_json::json;
 use zeroize::Zeroizing;
 

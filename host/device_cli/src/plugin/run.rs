@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, bail};
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
-use node_remedy_plugin_loader::limits::limits;
-use node_remedy_plugin_store::store::Plugins;
+use node_remedy_loader::limits::limits;
 use node_remedy_sandbox::{Entropy, NoEntropy, PluginLimits, SystemEntropy};
+use node_remedy_store::store::Plugins;
 use serde_json::json;
 
 use crate::args::{FenceAction, Output, here};

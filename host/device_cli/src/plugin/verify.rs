@@ -11,12 +11,12 @@ use node_remedy_api::fenceplugin;
 use node_remedy_api::fenceplugin::{Source, VerifyPolicy};
 use node_remedy_api::limits::DOCUMENT_BYTES_MAX;
 use node_remedy_api::plan::Grant;
-use node_remedy_plugin_loader::granted::{Row, rows};
-use node_remedy_plugin_loader::limits::limits;
-use node_remedy_plugin_loader::signed_by;
-use node_remedy_plugin_store::store::Plugins;
+use node_remedy_loader::granted::{Row, rows};
+use node_remedy_loader::limits::limits;
+use node_remedy_loader::signed_by;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{Budget, Endpoint, Manifest, Trust};
+use node_remedy_store::store::Plugins;
 use serde_json::{Value, json};
 
 use crate::args::Output;

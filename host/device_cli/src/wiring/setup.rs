@@ -24,7 +24,6 @@ use node_remedy_observe::nodefences::is_open;
 use node_remedy_observe::pruned::{NodeSeen, PodSeen};
 use node_remedy_observe::store::Changed;
 use node_remedy_observe::{device_quarantine, vetoes};
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_record::called::Called;
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::kube::KubeCluster;
@@ -36,6 +35,7 @@ use node_remedy_sandbox::{
     Cancel, Cidr, Entropy, ExchangeRecord, Executor, Names, OpenGate, Sandbox, Seams,
     SystemEntropy, SystemNames,
 };
+use node_remedy_store::store::Plugins;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 

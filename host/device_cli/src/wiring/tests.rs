@@ -11,11 +11,11 @@ use node_remedy_api::remedypause::RemedyPause;
 use node_remedy_config::wiring::{Wiring, config_map};
 use node_remedy_model_cluster::client::ModelCluster;
 use node_remedy_model_cluster::driver::{Line, WorldNames};
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::cluster::{At, Scope};
 use node_remedy_sandbox::net::MemoryNet;
 use node_remedy_sandbox::{Executor, Sandbox, SeededEntropy};
 use node_remedy_simulate::testing;
+use node_remedy_store::store::Plugins;
 use node_remedy_world::facts::{Power, What};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The cluster seam: everything node-remedy ever says to an API server.
 //!
 //! Two implementations: [`kube::KubeCluster`] (a real API server) and
-//! [`node_remedy_model_cluster::client::ModelCluster`] (the world's). Nothing above this
+//! `ModelCluster` of `host/model_cluster` (the world's). Nothing above this
 //! file knows which one it talks to. It deliberately offers no caches, no retries
 //! and no interpretation: those are `observe` and `act`.
 

@@ -2,6 +2,7 @@
 //!
 //! Reads tokens, not types. Code that only tests compile is left out. A name that a macro makes is not seen.
 
+use std::collections::BTreeSet;
 use std::str::FromStr as _;
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
@@ -18,6 +19,8 @@ pub(super) struct Module {
     pub(super) defined: Vec<String>,
     /// Paths of two names or more, as `super::plan::read` or `plan::read`.
     pub(super) paths: Vec<Vec<String>>,
+    /// Names that stand in its code alone, outside of `use` lines and paths.
+    pub(super) names: BTreeSet<String>,
 }
 
 /// One name that a `use` line brings in.
@@ -169,8 +172,9 @@ fn path<'a>(tokens: &'a [TokenTree], module: &mut Module) -> &'a [TokenTree] {
             _ => break,
         }
     }
-    if names.len() > 1 {
-        module.paths.push(names);
+    match names.as_slice() {
+        [name] => _ = module.names.insert(name.clone()),
+        _ => module.paths.push(names),
     }
     rest
 }

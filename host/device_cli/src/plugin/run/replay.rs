@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use futures::future::BoxFuture;
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_sandbox::net::Replay;
 use node_remedy_sandbox::transcript::{Asked, Happened};
 use node_remedy_sandbox::{
     Call, Cancel, Entropy, ExchangeRecord, Grants, Names, NoEntropy, OpenGate, Plugin,
     PluginLimits, Seams, Secret, TokioClock, Trust, transcript as kept,
 };
+use node_remedy_store::store::Plugins;
 use serde_json::{Value, json};
 
 use crate::args::Output;

@@ -8,7 +8,6 @@ use http::{Request, Response};
 use node_remedy_act::calls::*;
 use node_remedy_api::plan::{Allows, Budget, Grant};
 use node_remedy_decide::{Action, End, FailureKind};
-use node_remedy_plugin_store::store::Plugins;
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::leader_election::LeaseGate;
 use node_remedy_sandbox as sandbox;
@@ -17,6 +16,7 @@ use node_remedy_sandbox::{
     Cancel, ExchangeRecord, Executor, NoNames, OpenGate, Sandbox, Seams, SeededEntropy,
 };
 use node_remedy_simulate::testing::{Bench, in_quiet_world};
+use node_remedy_store::store::Plugins;
 use serde_json::json;
 use tokio::time::Instant;
 
