@@ -106,7 +106,7 @@ pub struct ExplainArgs {
     #[arg(value_name = "NODE", required_unless_present = "why")]
     pub node: Option<String>,
     /// Print the runbook page of a reason, such as UnhealthyShare; asks no cluster
-    #[arg(long, value_name = "REASON", conflicts_with = "node")]
+    #[arg(long, value_name = "REASON", conflicts_with_all = ["node", "output"])]
     pub why: Option<String>,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]

@@ -45,10 +45,14 @@ fn unknown<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> 
 
 #[cfg(test)]
 mod tests {
+    use node_remedy_record::reason::DEVICE_NETWORK_LOST;
+
     use super::*;
 
     /// Where the words of refusals and holds are given.
     const REASONS: &str = include_str!("../../record/src/reason.rs");
+    /// And those of what a run is parked for.
+    const RECORD: &str = include_str!("../../api/src/nodefence/record.rs");
 
     #[test]
     fn every_reason_has_its_page_and_every_page_its_word_as_title() {
@@ -58,6 +62,13 @@ mod tests {
         });
         let words: Vec<&str> = words.collect();
         assert!(words.contains(&"UnhealthyShare") && words.contains(&"NoSlot"), "{words:?}");
+        let parks =
+            RECORD.split_once("pub enum ParkWord {").and_then(|(_, all)| all.split_once("\n}"));
+        let (parks, _) = parks.expect("the words of what a run is parked for");
+        let parks = parks.lines().filter_map(|line| line.trim().strip_suffix(','));
+        let words: Vec<&str> =
+            words.into_iter().chain(parks).chain([DEVICE_NETWORK_LOST]).collect();
+        assert!(words.contains(&"WrongPlug"), "{words:?}");
         for word in words.iter().filter(|word| **word != "Gate") {
             assert!(RUNBOOK.iter().any(|(name, _)| name == word), "no page docs/runbook/{word}.md");
         }

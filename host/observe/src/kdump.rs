@@ -32,8 +32,7 @@ const AHEAD_MAX: Span = Span::seconds(30);
 /// Kernel dumps that this process heard, by node.
 #[derive(Default)]
 pub struct Dumps {
-    /// The latest message of each node, by its name.
-    pub heard: RefCell<BTreeMap<String, Sighting>>,
+    heard: RefCell<BTreeMap<String, Sighting>>,
 }
 
 /// The latest message of a node.
@@ -55,6 +54,11 @@ impl Dumps {
         let told_at = before.and_then(|before| before.told_at);
         heard.insert(node.to_owned(), Sighting { at: now, until: now.after(lasts), told_at });
         before.is_none_or(|before| now >= before.until)
+    }
+
+    /// How many nodes a message is known of.
+    pub fn known(&self) -> usize {
+        self.heard.borrow().len()
     }
 
     /// The dump of this node is over.

@@ -85,15 +85,14 @@ pub struct Leadership<C> {
     clock: Clock,
     namespace: String,
     identity: String,
-    /// What lets bytes out while the Lease is held.
-    pub gate: Arc<LeaseGate>,
+    gate: Arc<LeaseGate>,
     /// The Lease's resourceVersion as last seen, and since when it has not changed.
     watched: Option<(String, u64)>,
     /// The largest resourceVersion that this process saw it have, or that of its own last take-over. They grow, and
     /// can be compared (KEP-5504).
-    pub newest: u64,
+    newest: u64,
     /// Another installation that leads, by its namespace, as it was last told of.
-    pub told_of: Option<String>,
+    told_of: Option<String>,
     /// The Lease as this process last wrote it, until a write of it fails: to renew takes one
     /// request, so that a slow API server costs the lease as late as can be.
     written: Option<Lease>,
@@ -141,6 +140,21 @@ impl<C: Cluster> Leadership<C> {
         }
     }
 
+    /// What lets bytes out while the Lease is held.
+    pub fn gate(&self) -> &LeaseGate {
+        &self.gate
+    }
+
+    /// The other installation that was last found to hold the Lease.
+    pub fn other_installation(&self) -> Option<&str> {
+        self.told_of.as_deref()
+    }
+
+    /// Notes that the Lease had this resourceVersion: an older answer no longer counts.
+    pub fn saw_version(&mut self, resource_version: u64) {
+        self.newest = self.newest.max(resource_version);
+    }
+
     /// Renews until the lease is lost; the gate is closed when this returns.
     pub async fn keep(&mut self) {
         let mut ticks = tokio::time::interval(RETRY_PERIOD);
@@ -185,7 +199,7 @@ impl<C: Cluster> Leadership<C> {
     {
         let started = self.clock.boot_ms();
         let found = self.read().await?;
-        self.newest = self.newest.max(order(&version(found.as_ref())));
+        self.saw_version(order(&version(found.as_ref())));
         let is_held = found.as_ref().is_some_and(|lease| holder(lease).is_some());
         // Where somebody led there was a Lease: whoever deleted it may have done so under a leader.
         let is_missed = found.is_none() && largest().await? > 0;

@@ -96,7 +96,10 @@ fn is_allowed(folder: &str, arrow: &Arrow) -> bool {
         "tests" => true,
         "xtask" | "xtask/componentize" => false,
         "tests/small-world" => to == "host/decide",
-        "tests/swarm" => to.starts_with("host/") && (arrow.is_dev || to != "host/cli"),
+        "tests/swarm" => {
+            to.starts_with("host/")
+                && (arrow.is_dev || !matches!(to, "host/cli" | "host/device_cli"))
+        }
         // Dev-dependencies on itself turn its test features on.
         "plugins/sdk" => arrow.is_dev && matches!(to, "host/devices" | "plugins/sdk"),
         // A library of several plugins.

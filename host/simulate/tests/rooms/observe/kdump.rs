@@ -117,9 +117,9 @@ fn a_message_counts_for_three_intervals_and_is_told_now_and_then() {
     assert!(dumps.to_tell("a", Time(21_000)).is_some());
     assert!(dumps.note("a", Time(51_000), lasts), "thirty seconds of silence ended it");
     assert!(dumps.note("b", Time(90_000), lasts));
-    assert_eq!(dumps.heard.borrow().len(), 2, "it may boot");
+    assert_eq!(dumps.known(), 2, "it may boot");
     assert!(dumps.note("b", Time(81_000).after(BOOTS_FOR), lasts));
-    assert_eq!(dumps.heard.borrow().len(), 1, "what is long over is forgotten");
+    assert_eq!(dumps.known(), 1, "what is long over is forgotten");
 }
 
 #[test]

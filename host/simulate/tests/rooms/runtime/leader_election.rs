@@ -33,7 +33,7 @@ fn a_silent_leader_is_succeeded_after_the_lease_and_not_before() {
         assert_eq!(second.acquire(nothing).await, 2, "an epoch only grows");
         let waited = bench.clock.boot_ms() - silent_since;
         assert!(waited >= millis(LEASE_DURATION), "took over after {waited} ms");
-        assert_eq!(first.gate.remaining_ms(), 0, "the old leader must not send any more");
+        assert_eq!(first.gate().remaining_ms(), 0, "the old leader must not send any more");
     });
 }
 
@@ -47,8 +47,8 @@ fn a_leader_that_renews_is_not_succeeded() {
             _ = second.acquire(nothing) => panic!("took over a lease that is renewed"),
             () = tokio::time::sleep(LEASE_DURATION * 10) => {}
         }
-        assert!(first.gate.remaining_ms() > 0);
-        assert_eq!(second.gate.remaining_ms(), 0);
+        assert!(first.gate().remaining_ms() > 0);
+        assert_eq!(second.gate().remaining_ms(), 0);
     });
 }
 
@@ -62,14 +62,14 @@ fn a_lease_that_is_gone_or_older_than_it_was_is_not_taken_at_once() {
         let at = At::within(LEASE_NAMESPACE, LEASE_NAME);
         let how = DeleteHow::default();
         bench.client("somebody").delete::<Lease>(at, &how).await.unwrap();
-        assert!(first.gate.remaining_ms() > 0);
+        assert!(first.gate().remaining_ms() > 0);
         let deleted_at = bench.clock.boot_ms();
         second.acquire(nothing).await;
         let waited = bench.clock.boot_ms() - deleted_at;
         assert!(waited >= millis(LEASE_DURATION), "took over after {waited} ms");
-        assert_eq!(first.gate.remaining_ms(), 0);
+        assert_eq!(first.gate().remaining_ms(), 0);
 
-        second.newest = u64::MAX;
+        second.saw_version(u64::MAX);
         second.release().await;
         let released_at = bench.clock.boot_ms();
         second.acquire(nothing).await;
@@ -85,12 +85,12 @@ fn a_lease_that_is_gone_is_not_taken_at_once_where_somebody_led() {
         first.acquire(nothing).await;
         let at = At::within(LEASE_NAMESPACE, LEASE_NAME);
         bench.client("somebody").delete::<Lease>(at, &DeleteHow::default()).await.unwrap();
-        assert!(first.gate.remaining_ms() > 0);
+        assert!(first.gate().remaining_ms() > 0);
         let deleted_at = bench.clock.boot_ms();
         assert_eq!(fresh.acquire(|| async { Ok(1) }).await, 2);
         let waited = bench.clock.boot_ms() - deleted_at;
         assert!(waited >= millis(LEASE_DURATION), "took over after {waited} ms");
-        assert_eq!(first.gate.remaining_ms(), 0);
+        assert_eq!(first.gate().remaining_ms(), 0);
     });
 }
 
@@ -102,11 +102,11 @@ fn of_two_installations_one_leads() {
         let mut second = contender_of(&bench, "fencing", "b");
         first.acquire(nothing).await;
         assert!(second.try_acquire(&nothing).await.is_ok_and(|epoch| epoch.is_none()));
-        assert_eq!(second.told_of.as_deref(), Some("node-remedy"));
+        assert_eq!(second.other_installation(), Some("node-remedy"));
         first.release().await;
         assert_eq!(second.acquire(nothing).await, 2);
         assert!(first.try_acquire(&nothing).await.is_ok_and(|epoch| epoch.is_none()));
-        assert_eq!(first.told_of.as_deref(), Some("fencing"));
+        assert_eq!(first.other_installation(), Some("fencing"));
     });
 }
 
@@ -116,7 +116,7 @@ fn a_released_lease_is_taken_at_once_with_a_larger_epoch_than_any_record() {
         let (mut first, mut second) = (contender(&bench, "a"), contender(&bench, "b"));
         first.acquire(nothing).await;
         first.release().await;
-        assert_eq!(first.gate.remaining_ms(), 0);
+        assert_eq!(first.gate().remaining_ms(), 0);
         let before = bench.clock.boot_ms();
         assert_eq!(second.acquire(|| async { Ok(41) }).await, 42);
         assert!(bench.clock.boot_ms() - before < 1_000);
@@ -136,7 +136,7 @@ fn the_gate_closes_before_a_successor_may_act() {
         let mut first = contender(&bench, "a");
         first.acquire(nothing).await;
         tokio::time::sleep(RENEW_DEADLINE).await;
-        assert_eq!(first.gate.remaining_ms(), 0);
+        assert_eq!(first.gate().remaining_ms(), 0);
         assert!(RENEW_DEADLINE < LEASE_DURATION);
     });
 }
