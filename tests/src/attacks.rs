@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::hand;
+use crate::fence_command;
 
 /// The attacks are numbered from one to this.
 pub const LAST: u8 = 71;
@@ -41,7 +41,7 @@ impl Row<'_> {
         let [attack, how, verdict, twin] = [attack, how, verdict, twin].map(|cell| cell_of(cell));
         let grew = format!("{:.1} MiB", f64::from(u32::try_from(*grew_kib)?) / 1024.0);
         // Two places, so that text sorts as numbers do.
-        hand::leave(
+        fence_command::leave(
             TABLE,
             &format!("{number:02}{part}\t{attack}\t{how}\t{verdict}\t{twin}\t{seconds:.2}\t{grew}"),
         )

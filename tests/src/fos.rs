@@ -17,7 +17,7 @@ pub const USERNAME: &str = "admin";
 /// Who may look at them.
 pub const READER: &str = "reader";
 /// The password of both.
-pub const PASSWORD: &str = "fabric-at-night";
+pub const PASSWORD: &str = "fabric-at-three";
 
 /// Starts one with Fabric OS of this version, 8 or 9.
 pub async fn start(folder: &Path, version: u32) -> Result<StandIn> {

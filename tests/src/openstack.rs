@@ -20,7 +20,7 @@ pub const ADMIN: &str = "admin";
 /// Who may read.
 pub const READER: &str = "reader";
 /// The password of both.
-pub const PASSWORD: &str = "keystone-at-night";
+pub const PASSWORD: &str = "keystone-at-three";
 /// Both make their databases first, which is half a minute on an idle machine.
 const READY_WITHIN: Duration = Duration::from_mins(4);
 

@@ -15,7 +15,7 @@ pub const USERNAME: &str = "admin@internal";
 /// Who may read them.
 pub const READER: &str = "reader@internal";
 /// The password of both.
-pub const PASSWORD: &str = "engine-at-night";
+pub const PASSWORD: &str = "engine-at-three";
 /// The id of `node1`.
 pub const ID: &str = "0e100000-0000-4000-8000-000000000041";
 

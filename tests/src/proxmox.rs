@@ -14,7 +14,7 @@ use crate::stand_in::StandIn;
 /// The account.
 pub const USERNAME: &str = "root@pam";
 /// Its password.
-pub const PASSWORD: &str = "fakepve-at-night";
+pub const PASSWORD: &str = "fakepve-at-three";
 /// What the firmware of the first machine shows.
 pub const UUID: &str = "1a2b3c4d-0000-4000-8000-00000000a101";
 

@@ -13,7 +13,7 @@ use crate::stand_in::StandIn;
 /// Who may switch machines.
 pub const USERNAME: &str = "fence@vsphere.local";
 /// The password of every account.
-pub const PASSWORD: &str = "vcenter-at-night";
+pub const PASSWORD: &str = "vcenter-at-three";
 /// The UUID of `vm-41`.
 pub const UUID: &str = "4213ab00-2222-4333-8444-000000000041";
 

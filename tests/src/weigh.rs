@@ -116,7 +116,7 @@ pub async fn floor() -> Result<u64> {
 
 fn weigh_between(programs: &[Program]) -> Result<Weighed> {
     let mut between = Command::new("timeout");
-    between.arg(WITHIN.as_secs().to_string()).arg(beside()?);
+    between.arg(WITHIN.as_secs().to_string()).arg(comparison()?);
     between.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut between = between.spawn().context("failed to start timeout (coreutils)")?;
     let mut orders = between.stdin.take().context("no standard input")?;
@@ -129,7 +129,7 @@ fn weigh_between(programs: &[Program]) -> Result<Weighed> {
 }
 
 /// The program between. A test's own program lies one folder deeper than what it tests.
-fn beside() -> Result<PathBuf> {
+fn comparison() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let mut places = own.ancestors().skip(1).take(2).map(|folder| folder.join(BETWEEN));
     places.find(|place| place.exists()).with_context(|| format!("{BETWEEN} is not built"))

@@ -27,7 +27,7 @@ fn to_owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Both simulators tell the same story in the same words.
+/// Both simulators tell the same timeline in the same words.
 async fn check(kind: Kind, suite: &str) -> Result<()> {
     let folder = fresh_folder(&format!("bmc-{kind:?}-{suite}"))?;
     let bmc = Bmc::start(kind, &folder).await?;

@@ -52,7 +52,7 @@ async fn the_resources_are_served_and_refuse_by_their_rules() -> Result<()> {
     plugins_and_budgets_have_names_of_their_own(&client).await?;
     let remedies = remedy::custom(&client, "RemedyConfiguration");
     remedies_are_one_kind_each(&remedies).await?;
-    thresholds_are_one_sign_each(&remedies).await
+    thresholds_are_one_symptom_each(&remedies).await
 }
 
 /// Of a stage that runs only one of its methods none must succeed.
@@ -122,18 +122,22 @@ async fn remedies_are_one_kind_each(remedies: &Api<DynamicObject>) -> Result<()>
     Ok(())
 }
 
-/// Signs on both levels are kept as they are written, and what is none or two is refused.
-async fn thresholds_are_one_sign_each(remedies: &Api<DynamicObject>) -> Result<()> {
-    let text = std::fs::read_to_string(repository().join("examples/config/remedy-signs.yaml"))?;
+/// Symptoms on both levels are kept as they are written, and what is none or two is refused.
+async fn thresholds_are_one_symptom_each(remedies: &Api<DynamicObject>) -> Result<()> {
+    let text = std::fs::read_to_string(repository().join("examples/config/remedy-symptoms.yaml"))?;
     let written: DynamicObject = serde_saphyr::from_str(&text)?;
     let kept = remedies.create(&PostParams::default(), &written).await?;
     assert_eq!(kept.data.get("spec"), written.data.get("spec"), "nothing was pruned");
 
     let lease = json!({"nodeLeaseAge": "40s"});
     let deep = json!([{"any": [lease, {"neverJoined": "1h"}]}, {"not": lease}]);
-    for (what, sign, reason) in [
-        ("two signs", json!({"all": deep, "any": deep, "period": "1m"}), "a threshold is one sign"),
-        ("no sign", json!({}), "a threshold is one sign"),
+    for (what, symptom, reason) in [
+        (
+            "two symptoms",
+            json!({"all": deep, "any": deep, "period": "1m"}),
+            "a threshold is one symptom",
+        ),
+        ("no symptom", json!({}), "a threshold is one symptom"),
         (
             "a condition without its period",
             json!({"nodeConditionType": "Ready", "nodeConditionStatus": false}),
@@ -153,7 +157,7 @@ async fn thresholds_are_one_sign_each(remedies: &Api<DynamicObject>) -> Result<(
             "greater than or equal to 1",
         ),
     ] {
-        let mut threshold = sign;
+        let mut threshold = symptom;
         let fields = threshold.as_object_mut().context("a map")?;
         fields.insert("remedy1".to_owned(), json!([{"name": "fence"}]));
         let object: DynamicObject = serde_json::from_value(json!({

@@ -92,7 +92,7 @@ async fn s16_nothing_is_begun_said_or_granted_without_its_right() -> Result<()> 
     Ok(())
 }
 
-/// A bug that is sown: what this validation asks for is not asked for.
+/// A bug that is seeded: what this validation asks for is not asked for.
 fn without(policy: &ValidatingAdmissionPolicy, at: usize) -> ValidatingAdmissionPolicy {
     let mut weaker = policy.clone();
     let validations = weaker.spec.as_mut().and_then(|spec| spec.validations.as_mut());

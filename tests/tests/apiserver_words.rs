@@ -236,7 +236,7 @@ pub(crate) fn record(boot: &str) -> Value {
     json!({
         "node": "w1", "step": "Power-Management", "status": "Error", "phase": "Parked", "enteredAt": at,
         "openedAt": at, "attempt": 1, "phaseFirstOperation": 1, "retries": 0, "restarts": 1, "epoch": 1,
-        "process": "p1", "signsAtOpen": {"bootID": boot}, "nextOperation": 1,
+        "process": "p1", "livenessAtOpen": {"bootID": boot}, "nextOperation": 1,
         "goal": {"kind": "bringBack"},
     })
 }

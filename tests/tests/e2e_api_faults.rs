@@ -1,5 +1,5 @@
 //! The way between node-remedy and the API server is bad while a node is lost: it answers with
-//! errors, loses replies, is slow, is down. The story ends as it always does, and nothing is done
+//! errors, loses replies, is slow, is down. The scenario ends as it always does, and nothing is done
 //! twice.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use node_remedy_tests::user::User;
 use node_remedy_tests::{Controller, FaultyApi, remedy};
 use serde_json::json;
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story, is_being_switched_off};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario, is_being_switched_off};
 
 const STATUS_OF_NODEFENCE: &str = "/nodefences/";
 /// How long the server is down: the leader's lease has run out long before.
@@ -118,31 +118,32 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// A story whose controller reaches the API server through a proxy.
-async fn begin(name: &str) -> Result<(Story, FaultyApi, Controller)> {
+/// A scenario whose controller reaches the API server through a proxy.
+async fn begin(name: &str) -> Result<(Scenario, FaultyApi, Controller)> {
     // More nodes are lost here within minutes than by default are fenced in an hour.
     let breaker = json!({"maxIncidents": 100, "window": "1h", "coolDown": "1m"});
     let policies = json!({"coolDown": "0s", "breaker": breaker});
-    let story = Story::begin(name, &Installation { policies, ..Installation::default() }).await?;
-    let api = FaultyApi::start(story.cluster.control_plane(), User::NodeRemedy).await?;
-    let mut controller = Controller::start_with(&story.cluster, "one", api.kubeconfig())?;
+    let scenario =
+        Scenario::begin(name, &Installation { policies, ..Installation::default() }).await?;
+    let api = FaultyApi::start(scenario.cluster.control_plane(), User::NodeRemedy).await?;
+    let mut controller = Controller::start_with(&scenario.cluster, "one", api.kubeconfig())?;
     controller.until_ready().await?;
-    Ok((story, api, controller))
+    Ok((scenario, api, controller))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_fail_get_lost_or_are_late() -> Result<()> {
-    let (mut story, api, controller) = begin("e2e-api-answers").await?;
+    let (mut scenario, api, controller) = begin("e2e-api-answers").await?;
     for Row { what, rules, until } in ROWS {
-        story.again().await?;
+        scenario.again().await?;
         let began = tokio::time::Instant::now();
         api.set(rules);
-        story.lose_node()?;
+        scenario.lose_node()?;
         let phase = until.unwrap_or("Final");
-        story.incident(phase, |incident| is_in_phase(incident, phase)).await.context(*what)?;
+        scenario.incident(phase, |incident| is_in_phase(incident, phase)).await.context(*what)?;
         let struck = api.struck();
         api.set(&[]);
-        story.ends_well().await.context(*what)?;
+        scenario.ends_well().await.context(*what)?;
         assert!(!struck.contains(&0), "{what}: a fault never came: {struck:?}");
         println!("{what}: {struck:?} times, {:.1} s", began.elapsed().as_secs_f64());
     }
@@ -153,7 +154,7 @@ async fn answers_that_fail_get_lost_or_are_late() -> Result<()> {
 /// server goes down; the BMC comes back to a controller that may not lead any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_down_before_the_off() -> Result<()> {
-    let (mut story, api, controller) = begin("e2e-api-down-before").await?;
+    let (mut scenario, api, controller) = begin("e2e-api-down-before").await?;
     let intent = Rule {
         methods: &[Method::PUT],
         path: STATUS_OF_NODEFENCE,
@@ -162,13 +163,13 @@ async fn a_server_that_is_down_before_the_off() -> Result<()> {
         fault: Fault::Slow(Duration::from_secs(1)),
     };
     api.set(&[intent]);
-    story.lose_node()?;
+    scenario.lose_node()?;
     until("the intent is on its way", INCIDENT_WITHIN, || async {
         Ok((api.struck() == [1]).then_some(()))
     })
     .await?;
-    story.bmc()?.kill()?;
-    story.incident("to be switched off", is_being_switched_off).await?;
+    scenario.bmc()?.kill()?;
+    scenario.incident("to be switched off", is_being_switched_off).await?;
     api.go_down();
     let up_again = tokio::time::Instant::now() + DOWN_FOR;
     until("the lease has run out", DOWN_FOR, || async {
@@ -176,21 +177,21 @@ async fn a_server_that_is_down_before_the_off() -> Result<()> {
         Ok(metrics.contains("node_remedy_leader 0").then_some(()))
     })
     .await?;
-    story.bmc()?.revive().await?;
+    scenario.bmc()?.revive().await?;
     tokio::time::sleep_until(up_again).await;
-    assert_eq!(story.asked(&story.node)?, (0, 0), "nobody leads");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "nobody leads");
     api.come_up();
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     controller.terminate().await
 }
 
 /// The machine goes off while nobody can be told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_down_between_off_and_release() -> Result<()> {
-    let (mut story, api, controller) = begin("e2e-api-down-between").await?;
-    story.bmc()?.set_faults("delay 2")?;
-    story.lose_node()?;
-    let bmc = story.cluster.bmc(&story.node)?;
+    let (mut scenario, api, controller) = begin("e2e-api-down-between").await?;
+    scenario.bmc()?.set_faults("delay 2")?;
+    scenario.lose_node()?;
+    let bmc = scenario.cluster.bmc(&scenario.node)?;
     until("the machine is asked off", INCIDENT_WITHIN, || async {
         let log = bmc.log()?;
         let asked = log.iter().any(|event| event.what == PowerChange::Asked);
@@ -199,12 +200,12 @@ async fn a_server_that_is_down_between_off_and_release() -> Result<()> {
     .await?;
     api.go_down();
     let up_again = tokio::time::Instant::now() + DOWN_FOR;
-    story.cluster.until_power(&story.node, Power::Off).await?;
-    story.bmc()?.set_faults("")?;
+    scenario.cluster.until_power(&scenario.node, Power::Off).await?;
+    scenario.bmc()?.set_faults("")?;
     tokio::time::sleep_until(up_again).await;
-    assert_eq!(story.cluster.observer(User::NodeRemedy).judge()?.releases, []);
+    assert_eq!(scenario.cluster.observer(User::NodeRemedy).judge()?.releases, []);
     api.come_up();
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     controller.terminate().await
 }
 
@@ -214,29 +215,29 @@ async fn a_server_that_is_down_between_off_and_release() -> Result<()> {
 async fn when_every_lease_is_old_at_once_nobody_is_cut() -> Result<()> {
     let threshold = json!({"nodeLeaseAge": "10s"});
     let installation = Installation { threshold, ..Installation::default() };
-    let mut story = Story::begin("e2e-api-outage", &installation).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut scenario = Scenario::begin("e2e-api-outage", &installation).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let control_plane = story.cluster.control_plane();
+    let control_plane = scenario.cluster.control_plane();
     control_plane.hang_api_server()?;
     tokio::time::sleep(STILL_FOR).await;
     control_plane.let_api_server_go_on()?;
-    for node in story.cluster.machines.keys() {
-        story.cluster.until_ready(node, "True").await?;
+    for node in scenario.cluster.machines.keys() {
+        scenario.cluster.until_ready(node, "True").await?;
     }
     until("one leads again", INCIDENT_WITHIN, || async {
         let metrics = controller.metrics().await?;
         Ok(metrics.contains("node_remedy_leader 1").then_some(()))
     })
     .await?;
-    story.cluster.database_runs(None).await?;
-    for (name, bmc) in &story.cluster.bmcs {
+    scenario.cluster.database_runs(None).await?;
+    for (name, bmc) in &scenario.cluster.bmcs {
         assert_eq!((bmc.offs()?, bmc.ons()?), (0, 0), "{name} was left alone");
     }
-    story.again().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
-    let incidents = remedy::custom(&story.cluster.client(), "NodeFence");
+    scenario.again().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
+    let incidents = remedy::custom(&scenario.cluster.client(), "NodeFence");
     let incidents = incidents.list(&ListParams::default()).await?.items;
     assert_eq!(incidents.len(), 1, "the outage was no incident: {incidents:#?}");
     controller.terminate().await

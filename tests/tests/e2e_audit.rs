@@ -10,27 +10,27 @@ use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, status};
 use serde_json::Value;
 
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_audit_log_goes_on_after_a_kill_and_shows_a_changed_byte() -> Result<()> {
-    let story = Story::begin("e2e-audit", &Installation::default()).await?;
-    let file = story.cluster.control_plane().folder().join("audit-of-node-remedy.jsonl");
+    let scenario = Scenario::begin("e2e-audit", &Installation::default()).await?;
+    let file = scenario.cluster.control_plane().folder().join("audit-of-node-remedy.jsonl");
     let option = format!("--audit-log={}", file.display());
-    let mut controller = Controller::start_saying(&story.cluster, "one", &[&option])?;
+    let mut controller = Controller::start_saying(&scenario.cluster, "one", &[&option])?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.incident("proven off", |incident| status(incident, "/proof").is_object()).await?;
+    scenario.lose_node()?;
+    scenario.incident("proven off", |incident| status(incident, "/proof").is_object()).await?;
     controller.kill9()?;
     let before = std::fs::read_to_string(&file)?.lines().count();
     assert!(before > 0, "it was written down before it was done");
-    let mut again = Controller::start_saying(&story.cluster, "one", &[&option])?;
+    let mut again = Controller::start_saying(&scenario.cluster, "one", &[&option])?;
     again.until_ready().await?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     again.terminate().await?;
 
     // Which component was called is told by the plan, by the record and by the audit.
-    let incident = story.incident("there", |_| true).await?;
+    let incident = scenario.incident("there", |_| true).await?;
     let digest = incident.data.pointer("/spec/plan/methods/0/facts/digest").cloned();
     let is_sha256 = |text: &str| text.starts_with("sha256:") && text.len() == 71;
     assert!(digest.as_ref().and_then(Value::as_str).is_some_and(is_sha256), "{digest:?}");

@@ -15,7 +15,7 @@ use node_remedy_tests::webhook::{Door as Relays, Plugs};
 use node_remedy_tests::{Bmc, Controller};
 
 use crate::e2e_methods::place;
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 /// A folder of the page, outside of this repository; it goes with this value.
 struct Elsewhere(PathBuf);
@@ -47,27 +47,27 @@ async fn the_page_of_authors_ends_in_a_fenced_node_by_a_registry() -> Result<()>
 /// Walks the page with a plugin of this name, for tests build in one folder, until it has fenced a node; gives the
 /// component's digest.
 async fn fences(plugin: &str, registry: Option<&Registry>) -> Result<String> {
-    let mut story = Story::prepare(&format!("e2e-{plugin}"), Settings::QUICK).await?;
+    let mut scenario = Scenario::prepare(&format!("e2e-{plugin}"), Settings::QUICK).await?;
     let mut machines = Vec::new();
-    for (node, bmc) in &story.cluster.bmcs {
+    for (node, bmc) in &scenario.cluster.bmcs {
         machines.push((place(node)?, bmc));
-        story
+        scenario
             .label(node, "node-restriction.kubernetes.io/relay", &place(node)?.to_string())
             .await?;
     }
     machines.sort_by_key(|(place, _)| *place);
     let machines: Vec<PowerFile> = machines.iter().map(|(_, bmc)| Bmc::power_file(bmc)).collect();
-    let folder = story.cluster.control_plane().folder().join("relays");
+    let folder = scenario.cluster.control_plane().folder().join("relays");
     let board = Plugs::wired(&folder, Relays::PlainBasic, &machines).await?;
-    story.install(&Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    scenario.install(&Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
 
     let folder = format!("node-remedy-{plugin}-{}", std::process::id());
     let elsewhere = std::env::temp_dir().join(folder);
     std::fs::create_dir_all(&elsewhere)?;
     let elsewhere = Elsewhere(elsewhere);
-    let kubeconfig = story.cluster.control_plane().kubeconfig(User::Admin)?.to_owned();
+    let kubeconfig = scenario.cluster.control_plane().kubeconfig(User::Admin)?.to_owned();
     let library = plugin.replace('-', "_");
     let wasm = build_folder().join(format!("wasm32-wasip2/release/{library}.wasm"));
     let address = registry.map(Registry::address).unwrap_or_default();
@@ -93,16 +93,16 @@ async fn fences(plugin: &str, registry: Option<&Registry>) -> Result<String> {
         None => walk(&["Begin", "Ship it", "Into a cluster"])?,
         Some(_) => walk(&["Begin", "Ship it", "By a registry", "Into a cluster"])?,
     };
-    let object = custom(&story.cluster.client(), "FencePlugin").get(plugin).await?;
+    let object = custom(&scenario.cluster.client(), "FencePlugin").get(plugin).await?;
     let is_by_registry = object.data.pointer("/spec/source/oci").is_some();
     assert_eq!(is_by_registry, registry.is_some(), "{:?}", object.data);
     let digest = status(&object, "/digest").as_str().context("no digest")?.to_owned();
     assert!(status(&object, "/verifiedBy").as_str().is_some_and(|id| id.starts_with("sha256:")));
 
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
     let said = walk(&["A node is lost"])?;
-    assert!(said.contains(&digest) && said.contains(&story.node), "{said}");
+    assert!(said.contains(&digest) && said.contains(&scenario.node), "{said}");
     let metrics = controller.metrics().await?;
     for action in ["off", "on"] {
         let line = format!(

@@ -10,30 +10,30 @@ use node_remedy_tests::remedy::{Installation, is_in_phase};
 use node_remedy_tests::time::until;
 use tokio::time::Instant;
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// Longer than any call, and than any pause between two of them.
 const DEAD_FOR: Duration = Duration::from_secs(45);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: L6
 async fn a_dead_bmc_is_not_given_up() -> Result<()> {
-    let mut story = Story::begin("e2e-dead-bmc", &Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut scenario = Scenario::begin("e2e-dead-bmc", &Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.bmc()?.kill()?;
-    story.lose_node()?;
+    scenario.bmc()?.kill()?;
+    scenario.lose_node()?;
     let dead_until = Instant::now() + DEAD_FOR;
     let waits = |incident: &DynamicObject| is_in_phase(incident, "AwaitingDevice");
-    story.incident("waiting for its device", waits).await?;
+    scenario.incident("waiting for its device", waits).await?;
     tokio::time::sleep_until(dead_until).await;
-    story.incident("waiting still", waits).await?;
-    story.bmc()?.revive().await?;
+    scenario.incident("waiting still", waits).await?;
+    scenario.bmc()?.revive().await?;
     let back = Instant::now();
-    story.cluster.until_power(&story.node, Power::Off).await?;
+    scenario.cluster.until_power(&scenario.node, Power::Off).await?;
     let off = back.elapsed();
-    story.cluster.database_runs(Some(&story.node)).await?;
+    scenario.cluster.database_runs(Some(&scenario.node)).await?;
     let runs = back.elapsed();
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     println!(
         "after the BMC's return: off {:.1} s, the database runs {:.1} s, Final {:.1} s",
         off.as_secs_f64(),
@@ -45,18 +45,18 @@ async fn a_dead_bmc_is_not_given_up() -> Result<()> {
 
 /// Killed after a power command went out and before it was answered.
 async fn killed_in_a_call(name: &str, power: Power, faults: &str) -> Result<()> {
-    let mut story = Story::begin(name, &Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut scenario = Scenario::begin(name, &Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
     if power == Power::Off {
-        story.bmc()?.set_faults(faults)?;
+        scenario.bmc()?.set_faults(faults)?;
     }
-    story.lose_node()?;
+    scenario.lose_node()?;
     if power == Power::On {
-        story.cluster.until_power(&story.node, Power::Off).await?;
-        story.bmc()?.set_faults(faults)?;
+        scenario.cluster.until_power(&scenario.node, Power::Off).await?;
+        scenario.bmc()?.set_faults(faults)?;
     }
-    let bmc = story.cluster.bmc(&story.node)?;
+    let bmc = scenario.cluster.bmc(&scenario.node)?;
     until("the command is with the BMC", INCIDENT_WITHIN, || async {
         let log = bmc.log()?;
         let asked =
@@ -65,10 +65,10 @@ async fn killed_in_a_call(name: &str, power: Power, faults: &str) -> Result<()> 
     })
     .await?;
     controller.kill9()?;
-    story.bmc()?.set_faults("")?;
-    let mut again = Controller::start(&story.cluster, "one")?;
+    scenario.bmc()?.set_faults("")?;
+    let mut again = Controller::start(&scenario.cluster, "one")?;
     again.until_ready().await?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     again.terminate().await
 }
 

@@ -32,45 +32,45 @@ const KINDS: [&str; 6] = [
 async fn s15_no_byte_of_a_password_is_said_written_or_shown() -> Result<()> {
     // What is searched for is what is used.
     assert!(canary::sings_not(PASSWORD).is_err());
-    let (story, board) = on_relays("e2e-canary").await?;
-    let client = story.cluster.client();
+    let (scenario, board) = on_relays("e2e-canary").await?;
+    let client = scenario.cluster.client();
     let (map, plugin) = printed()?;
     let allowed = format!("grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]", board.port());
     apply_all(&client, &map).await?;
     apply_all(&client, &plugin.replace("grants: []", &allowed)).await?;
-    let folder = story.cluster.control_plane().folder().to_owned();
+    let folder = scenario.cluster.control_plane().folder().to_owned();
     let audit = format!("--audit-log={}", folder.join("node-remedy-audit.jsonl").display());
     // Everything that there is to say, but for the libraries that would print every frame.
     let log = "--log=trace,h2=info,hyper=info,hyper_util=info,rustls=info,tower=info";
-    let mut controller = Controller::start_saying(&story.cluster, "one", &[&audit, log])?;
+    let mut controller = Controller::start_saying(&scenario.cluster, "one", &[&audit, log])?;
     controller.until_ready().await?;
-    until_ready(&story, "True", "Loaded").await?;
+    until_ready(&scenario, "True", "Loaded").await?;
 
     let refused = canary::COMMUNITY.trim_start_matches("Canary-");
-    set_password(&story.cluster, refused).await?;
-    story.lose_node()?;
-    let parked = story.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
+    set_password(&scenario.cluster, refused).await?;
+    scenario.lose_node()?;
+    let parked = scenario.incident("parked", |incident| is_in_phase(incident, "Parked")).await?;
     let metrics = controller.metrics().await?;
-    let explained = ask(&story.cluster, &["explain", &story.node]).await?;
-    set_password(&story.cluster, PASSWORD).await?;
-    ask(&story.cluster, &["retry", &parked.name_any()]).await?;
-    story.ends_well().await?;
+    let explained = ask(&scenario.cluster, &["explain", &scenario.node]).await?;
+    set_password(&scenario.cluster, PASSWORD).await?;
+    ask(&scenario.cluster, &["retry", &parked.name_any()]).await?;
+    scenario.ends_well().await?;
 
-    let shown = ask_for_any_end(&story.cluster, &["config", "show", &story.node]).await?;
+    let shown = ask_for_any_end(&scenario.cluster, &["config", "show", &scenario.node]).await?;
     let shown = String::from_utf8([shown.stdout, shown.stderr].concat())?;
     for (what, said) in [
         ("metrics", metrics),
         ("explain", explained),
         ("metrics at the end", controller.metrics().await?),
-        ("history", ask(&story.cluster, &["history", "--output", "json"]).await?),
+        ("history", ask(&scenario.cluster, &["history", "--output", "json"]).await?),
         ("config show", shown),
-        ("snapshot", ask(&story.cluster, &["snapshot"]).await?),
+        ("snapshot", ask(&scenario.cluster, &["snapshot"]).await?),
         ("arguments", arguments_of_ours()?),
     ] {
         ensure!(!said.is_empty(), "{what} says nothing");
         canary::sings_not(&said).context(what)?;
     }
-    nothing_of_the_cluster_sings(&story.cluster).await?;
+    nothing_of_the_cluster_sings(&scenario.cluster).await?;
     controller.terminate().await?;
     let searched = nothing_in_files_sings(&folder)?;
     assert!(searched.iter().any(|name| name.contains("audit")), "{searched:?}");

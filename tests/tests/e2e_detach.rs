@@ -12,7 +12,7 @@ use node_remedy_tests::storage::DRIVER;
 use node_remedy_tests::user::User;
 use serde_json::{Value, json};
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// What keeps the volume on its node as long as somebody writes to it.
 const STILL_WRITTEN: &str = "example.com/still-written";
@@ -21,13 +21,13 @@ fn is_proven(grade: &str) -> impl Fn(&DynamicObject) -> bool {
     move |incident| status(incident, "/proof/grade") == grade
 }
 
-fn attachments(story: &Story) -> Api<VolumeAttachment> {
-    Api::all(story.cluster.client())
+fn attachments(scenario: &Scenario) -> Api<VolumeAttachment> {
+    Api::all(scenario.cluster.client())
 }
 
-async fn attachment(story: &Story) -> Result<VolumeAttachment> {
-    let mut all = attachments(story).list(&ListParams::default()).await?.items;
-    all.retain(|one| one.spec.node_name == story.node);
+async fn attachment(scenario: &Scenario) -> Result<VolumeAttachment> {
+    let mut all = attachments(scenario).list(&ListParams::default()).await?.items;
+    all.retain(|one| one.spec.node_name == scenario.node);
     all.pop().context("no attachment on the lost node")
 }
 
@@ -39,31 +39,32 @@ async fn a_silent_node_gives_its_database_back_and_its_volume_when_nobody_writes
         // Longer than the kubelet's Lease lasts here.
         "powerAfter": "8s",
     });
-    let story =
-        Story::begin("e2e-detach", &Installation { policies, ..Installation::default() }).await?;
-    let held = attachment(&story).await?;
+    let scenario =
+        Scenario::begin("e2e-detach", &Installation { policies, ..Installation::default() })
+            .await?;
+    let held = attachment(&scenario).await?;
     let mut finalizers = held.finalizers().to_vec();
     finalizers.push(STILL_WRITTEN.to_owned());
     let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
-    attachments(&story).patch(&held.name_any(), &PatchParams::default(), &patch).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    attachments(&scenario).patch(&held.name_any(), &PatchParams::default(), &patch).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
+    scenario.lose_node()?;
 
-    let given = story.incident("proven: partition", is_proven("partition")).await?;
-    assert_eq!(story.asked(&story.node)?, (0, 0), "before anything was cut");
+    let given = scenario.incident("proven: partition", is_proven("partition")).await?;
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "before anything was cut");
     assert_eq!(status(&given, "/proof/voidedAt"), &Value::Null);
-    story.incident("proven off", is_proven("power-off-verified")).await?;
-    let waiting = attachment(&story).await?;
+    scenario.incident("proven off", is_proven("power-off-verified")).await?;
+    let waiting = attachment(&scenario).await?;
     assert!(waiting.metadata.deletion_timestamp.is_some(), "asked for while it was on");
     assert!(waiting.finalizers().iter().any(|one| one == STILL_WRITTEN), "and not taken by force");
-    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    let verdict = scenario.cluster.observer(User::NodeRemedy).judge()?;
     // The machine is off: what it ran writes no more.
-    lift(&story, &waiting).await?;
+    lift(&scenario, &waiting).await?;
 
-    story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
-    story.cluster.database_runs(Some(&story.node)).await?;
-    assert_eq!(story.asked(&story.node)?, (1, 1), "one off and one on");
+    scenario.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    scenario.cluster.database_runs(Some(&scenario.node)).await?;
+    assert_eq!(scenario.asked(&scenario.node)?, (1, 1), "one off and one on");
     let early: Vec<&str> = verdict
         .violations
         .iter()
@@ -78,7 +79,7 @@ async fn a_silent_node_gives_its_database_back_and_its_volume_when_nobody_writes
         "both went before the machine was off: {verdict:#?}"
     );
     assert!(!early.iter().any(|what| what.starts_with("nodes ")), "no taint before: {early:?}");
-    let last = story.cluster.observer(User::NodeRemedy).judge()?;
+    let last = scenario.cluster.observer(User::NodeRemedy).judge()?;
     assert!(
         !last.violations.iter().any(|one| matches!(one, Violation::TwoWriters { .. })),
         "{:#?}",
@@ -89,9 +90,9 @@ async fn a_silent_node_gives_its_database_back_and_its_volume_when_nobody_writes
 }
 
 /// The driver finds that nobody writes any more.
-async fn lift(story: &Story, held: &VolumeAttachment) -> Result<()> {
+async fn lift(scenario: &Scenario, held: &VolumeAttachment) -> Result<()> {
     node_remedy_tests::time::until("the volume is let go", INCIDENT_WITHIN, || async {
-        let Some(now) = attachments(story).get_opt(&held.name_any()).await? else {
+        let Some(now) = attachments(scenario).get_opt(&held.name_any()).await? else {
             return Ok(Some(()));
         };
         let left: Vec<&String> =
@@ -99,7 +100,7 @@ async fn lift(story: &Story, held: &VolumeAttachment) -> Result<()> {
         let patch = json!({"metadata": {
             "resourceVersion": now.resource_version(), "finalizers": left,
         }});
-        let patched = attachments(story)
+        let patched = attachments(scenario)
             .patch(&now.name_any(), &PatchParams::default(), &Patch::Merge(patch))
             .await;
         Ok(patched.is_ok().then_some(()))

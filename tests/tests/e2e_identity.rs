@@ -12,7 +12,7 @@ use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::time::until;
 use serde_json::json;
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// A look for new nodes, with a margin.
 const PINNED_WITHIN: Duration = Duration::from_secs(40);
@@ -23,9 +23,9 @@ const NOBODY: &str = "4c4c4544-0051-4810-8031-b8c04f4e3231";
 /// node is fenced. What each node said first is kept, and a node that says something else is told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
-    let story = Story::begin("e2e-identity", &Installation::default()).await?;
-    let client = story.cluster.client();
-    let mut controller = Controller::start_saying(&story.cluster, "one", &["--probe-every=5s"])?;
+    let scenario = Scenario::begin("e2e-identity", &Installation::default()).await?;
+    let client = scenario.cluster.client();
+    let mut controller = Controller::start_saying(&scenario.cluster, "one", &["--probe-every=5s"])?;
     controller.until_ready().await?;
 
     let nodes = Api::<Node>::all(client.clone());
@@ -36,7 +36,7 @@ async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
         Ok((uid, info.system_uuid))
     };
     let mut expected = BTreeMap::new();
-    for name in story.cluster.bmcs.keys() {
+    for name in scenario.cluster.bmcs.keys() {
         let (uid, uuid) = uuid_of(name).await?;
         expected.insert(uid, uuid);
     }
@@ -47,7 +47,7 @@ async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
     })
     .await?;
 
-    let other = story.cluster.bmcs.keys().find(|name| **name != story.node);
+    let other = scenario.cluster.bmcs.keys().find(|name| **name != scenario.node);
     let other = other.context("a cluster of one node")?;
     let says = async |uuid: &str| -> Result<()> {
         let status = Patch::Merge(json!({"status": {"nodeInfo": {"systemUUID": uuid}}}));
@@ -56,26 +56,26 @@ async fn a_machine_that_two_nodes_claim_is_cut_for_neither() -> Result<()> {
     };
     let told = async |command: &[&str], words: &str| -> Result<()> {
         until(&format!("{command:?} says: {words}"), INCIDENT_WITHIN, || async {
-            let said = controller::ask_for_any_end(&story.cluster, command).await?;
+            let said = controller::ask_for_any_end(&scenario.cluster, command).await?;
             let said = String::from_utf8(said.stdout)?;
             Ok(said.contains(words).then_some(()))
         })
         .await
     };
-    let (_, own) = uuid_of(&story.node).await?;
+    let (_, own) = uuid_of(&scenario.node).await?;
     let (_, true_one) = uuid_of(other).await?;
 
     says(&own).await?;
-    story.lose_node()?;
-    let claimed = format!("is claimed by node {} and by node {other}", story.node);
-    told(&["explain", &story.node], &claimed).await?;
-    told(&["explain", &story.node], &format!("not acted on {}", story.node)).await?;
-    assert!(remedy::incidents(&client, &story.node).await?.is_empty(), "an incident was opened");
-    let bmc = story.cluster.bmc(&story.node)?;
+    scenario.lose_node()?;
+    let claimed = format!("is claimed by node {} and by node {other}", scenario.node);
+    told(&["explain", &scenario.node], &claimed).await?;
+    told(&["explain", &scenario.node], &format!("not acted on {}", scenario.node)).await?;
+    assert!(remedy::incidents(&client, &scenario.node).await?.is_empty(), "an incident was opened");
+    let bmc = scenario.cluster.bmc(&scenario.node)?;
     assert_eq!((bmc.offs()?, bmc.ons()?), (0, 0));
 
     says(&true_one).await?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
 
     says(NOBODY).await?;
     told(&["status"], "when it was first seen").await?;

@@ -13,7 +13,7 @@ use node_remedy_tests::remedy::{Installation, SECRET, is_in_phase, status};
 use node_remedy_tests::{Bmc, Controller};
 use serde_json::json;
 
-use crate::e2e_story::{Story, is_being_switched_off};
+use crate::e2e_scenario::{Scenario, is_being_switched_off};
 use crate::plugins_kdump::sender;
 
 /// A dump is not waited for any longer.
@@ -23,9 +23,9 @@ const DUMPS_FROM: &str = "dumps-from";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn power_is_not_cut_while_a_machine_dumps_until_the_grace_is_over() -> Result<()> {
-    let mut story = Story::prepare("e2e-kdump", Settings::QUICK).await?;
+    let mut scenario = Scenario::prepare("e2e-kdump", Settings::QUICK).await?;
     let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-    let bmcs: Vec<_> = story.cluster.bmcs.values().map(Bmc::port).collect();
+    let bmcs: Vec<_> = scenario.cluster.bmcs.values().map(Bmc::port).collect();
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "trustedNodeFields": ["${node.annotations['bmc']}"],
@@ -51,33 +51,33 @@ async fn power_is_not_cut_while_a_machine_dumps_until_the_grace_is_over() -> Res
         ],
     });
     let policies = json!({"kdumpGrace": format!("{GRACE_S}s")});
-    story
+    scenario
         .install(&Installation { fence: Some(fence), policies, ..Installation::default() })
         .await?;
-    story.label(&story.node, DUMPS_FROM, "127.0.0.1").await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    scenario.label(&scenario.node, DUMPS_FROM, "127.0.0.1").await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
 
-    story.lose_node()?;
+    scenario.lose_node()?;
     let arguments = ["-f", "ipv4", "-i", "1", "-p", &port.to_string(), "127.0.0.1"];
     let crash_kernel = Process::start(&Program {
         name: "fence_kdump_send",
         path: &sender()?,
         arguments: &arguments.map(str::to_owned),
-        logs: story.cluster.control_plane().folder(),
+        logs: scenario.cluster.control_plane().folder(),
     })?;
     let waits = |incident: &DynamicObject| {
         is_in_phase(incident, "AwaitingPower") && !status(incident, "/dumpHeldAt").is_null()
     };
-    let waiting = story.incident("waiting for a dump", waits).await?;
-    let said = ask(&story.cluster, &["explain", &story.node]).await?;
+    let waiting = scenario.incident("waiting for a dump", waits).await?;
+    let said = ask(&scenario.cluster, &["explain", &scenario.node]).await?;
     assert!(
         said.contains("kernel dump: the power-off waits for it, and for the boot after it, since"),
         "{said}"
     );
-    assert_eq!(story.asked(&story.node)?, (0, 0), "nothing is switched off meanwhile");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "nothing is switched off meanwhile");
 
-    let cut = story.incident("being switched off", is_being_switched_off).await?;
+    let cut = scenario.incident("being switched off", is_being_switched_off).await?;
     let held_at: Timestamp = text(&waiting, "/dumpHeldAt")?.parse()?;
     let operations = status(&cut, "/operations").as_array().context("a journal")?;
     let off = operations.iter().find(|one| one["action"] == "off").context("an off")?;
@@ -86,7 +86,7 @@ async fn power_is_not_cut_while_a_machine_dumps_until_the_grace_is_over() -> Res
     assert!(waited >= GRACE_S * 1_000, "{waited} ms, while the messages went on");
     // The crash kernel has lost its power.
     drop(crash_kernel);
-    story.ends_well().await?;
+    scenario.ends_well().await?;
 
     let metrics = controller.metrics().await?;
     let heard = "node_remedy_dump_datagrams_total{result=\"sighting\"}";

@@ -7,7 +7,7 @@ use node_remedy_tests::mirror::Mirror;
 use node_remedy_tests::remedy::{self, Installation, is_in_phase, status};
 use node_remedy_tests::{Controller, time};
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// The record passed through the phase, even if it had left it when the watch told.
 fn has_reached(incident: &DynamicObject, phase: &str) -> bool {
@@ -21,12 +21,12 @@ fn has_reached(incident: &DynamicObject, phase: &str) -> bool {
 
 /// One incident, whose controller is killed in each of these phases.
 async fn killed_in_each(name: &str, phases: &[&str]) -> Result<()> {
-    let story = Story::begin(name, &Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin(name, &Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
+    let mut incidents = Mirror::start(remedy::custom(&scenario.cluster.client(), "NodeFence"), "");
     incidents.synced().await;
-    story.lose_node()?;
+    scenario.lose_node()?;
     for phase in phases {
         let reached = async {
             while !incidents.objects().iter().any(|incident| has_reached(incident, phase)) {
@@ -36,9 +36,9 @@ async fn killed_in_each(name: &str, phases: &[&str]) -> Result<()> {
         let waited = tokio::time::timeout(INCIDENT_WITHIN, reached).await;
         waited.with_context(|| format!("no incident is {phase}"))?;
         controller.kill9()?;
-        controller = Controller::start(&story.cluster, "one")?;
+        controller = Controller::start(&scenario.cluster, "one")?;
     }
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     time::until("the last process is alive", INCIDENT_WITHIN, || {
         let ended = controller.has_ended();
         async move { Ok((!ended?).then_some(())) }

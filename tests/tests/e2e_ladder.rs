@@ -15,7 +15,7 @@ use node_remedy_tests::user::User;
 use node_remedy_tests::{Controller, remedy};
 use serde_json::{Value, json};
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// Between two Jobs: long enough to be killed in.
 const BETWEEN_JOBS: &str = "6s";
@@ -45,14 +45,14 @@ fn ladder(command: &[&str]) -> Installation {
     }))
 }
 
-async fn jobs(story: &Story) -> Result<Vec<Job>> {
-    let jobs = Api::<Job>::namespaced(story.cluster.client(), NAMESPACE);
+async fn jobs(scenario: &Scenario) -> Result<Vec<Job>> {
+    let jobs = Api::<Job>::namespaced(scenario.cluster.client(), NAMESPACE);
     Ok(jobs.list(&ListParams::default()).await?.items)
 }
 
 /// The pod of the Job, which ran somewhere else, and knew which node it was about.
-async fn repaired_from_elsewhere(story: &Story) -> Result<String> {
-    let pods = Api::<Pod>::namespaced(story.cluster.client(), NAMESPACE);
+async fn repaired_from_elsewhere(scenario: &Scenario) -> Result<String> {
+    let pods = Api::<Pod>::namespaced(scenario.cluster.client(), NAMESPACE);
     let [pod] = pods
         .list(&ListParams::default())
         .await?
@@ -60,27 +60,27 @@ async fn repaired_from_elsewhere(story: &Story) -> Result<String> {
         .try_into()
         .map_err(|pods| anyhow::anyhow!("expected one pod, found {pods:#?}"))?;
     let spec = pod.spec.clone().context("a pod without spec")?;
-    assert_ne!(spec.node_name.as_deref(), Some(story.node.as_str()), "never on the node itself");
+    assert_ne!(spec.node_name.as_deref(), Some(scenario.node.as_str()), "never on the node itself");
     let variables = spec.containers.iter().flat_map(|container| container.env.iter().flatten());
     let node = variables.into_iter().find(|one| one.name == "NODE_REMEDY_NODE");
-    assert_eq!(node.and_then(|one| one.value.clone()).as_deref(), Some(story.node.as_str()));
+    assert_eq!(node.and_then(|one| one.value.clone()).as_deref(), Some(scenario.node.as_str()));
     let described = pod.annotations().get("node-remedy.io/node").context("no description")?;
     let described: Value = serde_json::from_str(described)?;
     assert_eq!(described.get("condition"), Some(&json!("Ready")));
     Ok(pod.name_any())
 }
 
-/// Seed 000: the repair fails, the next remedy runs. The controller is killed while the Job runs; the
+/// Proposal 000: the repair fails, the next remedy runs. The controller is killed while the Job runs; the
 /// next one resumes and does not start it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: A11
 async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
-    let story = Story::begin("e2e-ladder", &ladder(&["false", LAST_WORDS])).await?;
-    remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-ladder", &ladder(&["false", LAST_WORDS])).await?;
+    remedy::grant_more(&scenario.cluster.client(), &["--jobs"]).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
+    let mut incidents = Mirror::start(remedy::custom(&scenario.cluster.client(), "NodeFence"), "");
     incidents.synced().await;
-    story.lose_node()?;
+    scenario.lose_node()?;
     let is_remedying = |incident: &DynamicObject| is_in_phase(incident, "Remedying");
     tokio::time::timeout(INCIDENT_WITHIN, async {
         while !incidents.objects().iter().any(is_remedying) {
@@ -89,20 +89,20 @@ async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
     })
     .await?;
     controller.kill9()?;
-    let _again = Controller::start(&story.cluster, "one")?;
-    story.ends_well().await?;
+    let _again = Controller::start(&scenario.cluster, "one")?;
+    scenario.ends_well().await?;
 
-    let [job] = jobs(&story).await?.try_into().expect("one Job, whoever looked for it");
-    let incident = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    let [job] = jobs(&scenario).await?.try_into().expect("one Job, whoever looked for it");
+    let incident = scenario.incident("over", |incident| is_in_phase(incident, "Final")).await?;
     assert_eq!(*status(&incident, "/jobs"), json!([job.name_any()]));
     assert_eq!(job.metadata.owner_references.context("no owner")?[0].name, incident.name_any());
     let run = status(&incident, "/jobRuns/0");
     assert_eq!(run["end"]["outcome"], "Failed", "{run}");
     assert!(run["end"]["detail"].as_str().is_some_and(|text| text.contains(LAST_WORDS)), "{run}");
-    assert_eq!(*status(&incident, "/rung"), 1);
-    let pod = repaired_from_elsewhere(&story).await?;
+    assert_eq!(*status(&incident, "/remedy step"), 1);
+    let pod = repaired_from_elsewhere(&scenario).await?;
     assert_eq!(run["pod"], *pod);
-    let node = story.cluster.node(&story.node).await?;
+    let node = scenario.cluster.node(&scenario.node).await?;
     assert_eq!(node.annotations().get("node-remedy.io/remediation-podname"), Some(&pod));
     assert!(node.annotations().contains_key("node-remedy.io/remediation-timestamp"));
     Ok(())
@@ -126,13 +126,13 @@ async fn a_repair_fails_and_terminate_has_its_turn_though_the_controller_is_kill
     });
     let remedies = json!([job("repair", &["false", LAST_WORDS]), job("terminate", &["true"])]);
     let installation = Installation { threshold, remedies, ..Installation::default() };
-    let story = Story::begin("e2e-terminate", &installation).await?;
-    remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-terminate", &installation).await?;
+    remedy::grant_more(&scenario.cluster.client(), &["--jobs"]).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let mut incidents = Mirror::start(remedy::custom(&story.cluster.client(), "NodeFence"), "");
+    let mut incidents = Mirror::start(remedy::custom(&scenario.cluster.client(), "NodeFence"), "");
     incidents.synced().await;
-    story.lose_node()?;
+    scenario.lose_node()?;
     let has_failed =
         |incident: &DynamicObject| *status(incident, "/jobRuns/0/end/outcome") == "Failed";
     tokio::time::timeout(INCIDENT_WITHIN, async {
@@ -142,21 +142,21 @@ async fn a_repair_fails_and_terminate_has_its_turn_though_the_controller_is_kill
     })
     .await?;
     controller.kill9()?;
-    let between = story.incident("between the two", has_failed).await?;
+    let between = scenario.incident("between the two", has_failed).await?;
     assert_eq!(*status(&between, "/jobRuns/1"), Value::Null, "the second is not asked for yet");
     // What the second one does.
-    story.cluster.bmc(&story.node)?.press_button(Power::Off)?;
+    scenario.cluster.bmc(&scenario.node)?.press_button(Power::Off)?;
 
-    let mut controller = Controller::start(&story.cluster, "two")?;
+    let mut controller = Controller::start(&scenario.cluster, "two")?;
     controller.until_ready().await?;
-    story.cluster.database_runs(Some(&story.node)).await?;
+    scenario.cluster.database_runs(Some(&scenario.node)).await?;
     let is_released = |incident: &DynamicObject| !status(incident, "/released").is_null();
-    let incident = story.incident("released", is_released).await?;
+    let incident = scenario.incident("released", is_released).await?;
     assert_eq!(*status(&incident, "/proof/grade"), "job-succeeded", "{incident:#?}");
     assert_eq!(*status(&incident, "/jobRuns/1/end/outcome"), "Succeeded");
-    assert_eq!(jobs(&story).await?.len(), 2, "each was started once");
-    assert_eq!(story.asked(&story.node)?, (0, 0), "no device was asked for anything");
-    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    assert_eq!(jobs(&scenario).await?.len(), 2, "each was started once");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "no device was asked for anything");
+    let verdict = scenario.cluster.observer(User::NodeRemedy).judge()?;
     // Nobody was to read the machine off: what goes goes on the word of the Job.
     let is_unread = |one: &Violation| matches!(one, Violation::ReleasedWithoutRead(_));
     assert!(verdict.violations.iter().all(is_unread), "{:#?}", verdict.violations);
@@ -169,20 +169,20 @@ async fn a_repair_fails_and_terminate_has_its_turn_though_the_controller_is_kill
 async fn a_repair_helps_and_nothing_is_switched_off() -> Result<()> {
     let mut installation = ladder(&["true"]);
     installation.threshold["remedy1"][1]["period"] = json!("10m");
-    let story = Story::begin("e2e-repair", &installation).await?;
-    remedy::grant_more(&story.cluster.client(), &["--jobs"]).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-repair", &installation).await?;
+    remedy::grant_more(&scenario.cluster.client(), &["--jobs"]).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
+    scenario.lose_node()?;
     let has_ended = |incident: &DynamicObject| {
         status(incident, "/jobRuns/0/end/outcome").as_str() == Some("Succeeded")
     };
-    story.incident("repaired", has_ended).await?;
+    scenario.incident("repaired", has_ended).await?;
     // What the repair did.
-    story.cluster.machine(&story.node)?.start_kubelet();
-    let incident = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    scenario.cluster.machine(&scenario.node)?.start_kubelet();
+    let incident = scenario.incident("over", |incident| is_in_phase(incident, "Final")).await?;
     assert_eq!(*status(&incident, "/finalReason"), "Remedied");
-    assert_eq!(story.asked(&story.node)?, (0, 0));
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0));
     assert_eq!(*status(&incident, "/released"), Value::Null);
     Ok(())
 }
@@ -194,13 +194,13 @@ async fn one_method_has_its_turn_before_the_fence() -> Result<()> {
     let mut installation = fence_after(&json!({"name": "gently", "method": "reset"}));
     installation.policies = json!({"recoverTimeout": "20s"});
     installation.methods = vec![json!({"name": "reset", "template": "bmc", "action": "reset"})];
-    let story = Story::begin("e2e-method", &installation).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-method", &installation).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
-    let incident = story.incident("over", |incident| is_in_phase(incident, "Final")).await?;
-    assert_eq!(*status(&incident, "/rung"), 1);
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
+    let incident = scenario.incident("over", |incident| is_in_phase(incident, "Final")).await?;
+    assert_eq!(*status(&incident, "/remedy step"), 1);
     let calls = status(&incident, "/operations").as_array().cloned().unwrap_or_default();
     let text = |call: &Value, field| call.get(field).and_then(Value::as_str).map(str::to_owned);
     let effects = calls.iter().filter(|call| text(call, "action").as_deref() != Some("status"));

@@ -10,20 +10,20 @@ use node_remedy_tests::Controller;
 use node_remedy_tests::remedy::{Installation, is_in_phase, status};
 use node_remedy_tests::time::until;
 
-use crate::e2e_story::{Story, is_being_switched_off};
+use crate::e2e_scenario::{Scenario, is_being_switched_off};
 
 /// A lock is given up right after the record's last write.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_released_and_recovered() -> Result<()> {
-    let story = Story::begin("e2e-lost-node", &Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-lost-node", &Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
-    people_were_told(&story, &controller).await?;
-    let locks = Api::<Lease>::namespaced(story.cluster.client(), "medik8s-leases");
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
+    people_were_told(&scenario, &controller).await?;
+    let locks = Api::<Lease>::namespaced(scenario.cluster.client(), "medik8s-leases");
     until("the node's lock is given up", GIVEN_UP_WITHIN, || async {
         let left = locks.list(&ListParams::default()).await?.items;
         Ok(left.is_empty().then_some(()))
@@ -32,9 +32,9 @@ async fn a_lost_node_is_fenced_released_and_recovered() -> Result<()> {
     controller.terminate().await
 }
 
-/// Events on the node tell the story in order, and the metrics count it.
-async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> {
-    let events = Api::<Event>::namespaced(story.cluster.client(), "default");
+/// Events on the node tell the scenario in order, and the metrics count it.
+async fn people_were_told(scenario: &Scenario, controller: &Controller) -> Result<()> {
+    let events = Api::<Event>::namespaced(scenario.cluster.client(), "default");
     // The last one is written after the record that it tells of.
     let told = until("the end is told", GIVEN_UP_WITHIN, || async {
         let all = events.list(&ListParams::default()).await?.into_iter();
@@ -71,7 +71,7 @@ async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> 
         Ok(metrics.contains("node_remedy_incidents_open 0").then_some(metrics))
     })
     .await?;
-    let problem = format!("problems_total{{node=\"{}\",condition=\"Ready\"}} 1", story.node);
+    let problem = format!("problems_total{{node=\"{}\",condition=\"Ready\"}} 1", scenario.node);
     assert!(metrics.contains(&format!("node_remedy_{problem}")), "no {problem} in {metrics}");
     for line in [
         "node_remedy_leader 1",
@@ -91,39 +91,39 @@ async fn people_were_told(story: &Story, controller: &Controller) -> Result<()> 
 /// Two replicas: the one that leads is stopped as a rollout stops it, in the middle of an off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leadership_moves_in_the_middle_when_the_leader_is_stopped() -> Result<()> {
-    let story = Story::begin("e2e-rollout", &Installation::default()).await?;
-    let mut leader = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-rollout", &Installation::default()).await?;
+    let mut leader = Controller::start(&scenario.cluster, "one")?;
     leader.until_ready().await?;
-    let mut standby = Controller::start(&story.cluster, "two")?;
+    let mut standby = Controller::start(&scenario.cluster, "two")?;
     standby.until_ready().await?;
-    story.cluster.bmc(&story.node)?.set_faults("delay 6")?;
-    story.lose_node()?;
-    let incident = story.incident("being switched off", is_being_switched_off).await?;
+    scenario.cluster.bmc(&scenario.node)?.set_faults("delay 6")?;
+    scenario.lose_node()?;
+    let incident = scenario.incident("being switched off", is_being_switched_off).await?;
     leader.terminate().await?;
-    story.cluster.bmc(&story.node)?.set_faults("")?;
-    story.ends_well().await?;
-    let ended = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    scenario.cluster.bmc(&scenario.node)?.set_faults("")?;
+    scenario.ends_well().await?;
+    let ended = scenario.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
     let epoch = |incident| status(incident, "/epoch").as_u64();
     assert!(epoch(&ended) > epoch(&incident), "the second replica ended it");
     standby.terminate().await
 }
 
-/// Two replicas: the one that leads is killed in the middle, the other ends the story.
+/// Two replicas: the one that leads is killed in the middle, the other ends the scenario.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_replica_ends_what_the_first_began() -> Result<()> {
-    let story = Story::begin("e2e-two-replicas", &Installation::default()).await?;
-    let mut leader = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-two-replicas", &Installation::default()).await?;
+    let mut leader = Controller::start(&scenario.cluster, "one")?;
     leader.until_ready().await?;
     // Ready means leading only for the first; the second waits for the Lease.
-    let mut standby = Controller::start(&story.cluster, "two")?;
-    story.lose_node()?;
-    story
+    let mut standby = Controller::start(&scenario.cluster, "two")?;
+    scenario.lose_node()?;
+    scenario
         .incident("verifying", |incident| {
             is_in_phase(incident, "VerifyingOff") || status(incident, "/proof").is_object()
         })
         .await?;
     leader.kill9()?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     assert!(!standby.has_ended()?, "the second replica took over");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The lost node's story with fence methods other than IPMI: other devices, the same machines, the
+//! The lost node's scenario with fence methods other than IPMI: other devices, the same machines, the
 //! same judge.
 
 use anyhow::{Context, Result};
@@ -15,21 +15,21 @@ use node_remedy_tests::user::User;
 use node_remedy_tests::{Bmc, Controller};
 use serde_json::{Value, json};
 
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 /// Redfish over TLS, on one emulator that has every machine of the cluster: each is found by its UUID,
 /// and switches 1 to 11 seconds after the yes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_by_redfish() -> Result<()> {
-    let mut story = Story::prepare("e2e-redfish", Settings::QUICK).await?;
-    let bmcs = story.cluster.bmcs.values();
+    let mut scenario = Scenario::prepare("e2e-redfish", Settings::QUICK).await?;
+    let bmcs = scenario.cluster.bmcs.values();
     let systems: Vec<_> = bmcs
         .map(|bmc| System {
             uuid: bmc.guid().as_uuid(),
             power: SystemPower::Chassis(bmc.power_file().path().to_owned()),
         })
         .collect();
-    let folder = story.cluster.control_plane().folder().join("redfish");
+    let folder = scenario.cluster.control_plane().folder().join("redfish");
     let emulator = Emulator::start_with(&folder, &systems).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
@@ -49,11 +49,11 @@ async fn a_lost_node_is_fenced_by_redfish() -> Result<()> {
             "tls": {"caBundle": std::fs::read_to_string(emulator.authority())?},
         }],
     });
-    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    scenario.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
     let metrics = controller.metrics().await?;
     for action in ["off", "on"] {
         let line = format!(
@@ -70,11 +70,11 @@ async fn a_lost_node_is_fenced_by_redfish() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_by_aws() -> Result<()> {
     let ec2 = Ec2::start(&fresh_folder("e2e-aws-ec2")?).await?;
-    let story = story_on("e2e-aws", &ec2, "fence").await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = scenario_on("e2e-aws", &ec2, "fence").await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
     for instance in ec2.instances() {
         assert_eq!(ec2.power(instance).await?, Power::On, "{instance}");
     }
@@ -85,11 +85,11 @@ async fn a_lost_node_is_fenced_by_aws() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_of_an_autoscaling_group_is_fenced_and_kept() -> Result<()> {
     let ec2 = Ec2::start_in_group(&fresh_folder("e2e-asg-ec2")?).await?;
-    let story = story_on("e2e-asg", &ec2, "group-fence").await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = scenario_on("e2e-asg", &ec2, "group-fence").await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
     for instance in ec2.instances() {
         assert_eq!(ec2.power(instance).await?, Power::On, "{instance}");
         assert_eq!(ec2.in_group(instance).await?, "InService desired 3", "{instance}");
@@ -102,61 +102,61 @@ async fn a_lost_node_of_an_autoscaling_group_is_fenced_and_kept() -> Result<()> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_whose_group_replaced_it_is_released_and_left() -> Result<()> {
     let ec2 = Ec2::start_in_group(&fresh_folder("e2e-replaced-ec2")?).await?;
-    let story = story_on("e2e-replaced", &ec2, "group-fence").await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = scenario_on("e2e-replaced", &ec2, "group-fence").await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let instance = lost_instance(&story, &ec2)?;
+    let instance = lost_instance(&scenario, &ec2)?;
     assert_eq!(ec2.terminate(instance).await?, "terminated");
-    story.cluster.database_runs(Some(&story.node)).await?;
-    let incident = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    scenario.cluster.database_runs(Some(&scenario.node)).await?;
+    let incident = scenario.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
     assert_eq!(status(&incident, "/finalReason"), "Replaced", "{}", describe(&incident));
-    assert_eq!(story.asked(&story.node)?, (0, 0), "nothing was switched");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "nothing was switched");
     assert_eq!(ec2.state(instance).await?, "terminated");
-    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    let verdict = scenario.cluster.observer(User::NodeRemedy).judge()?;
     assert_eq!(verdict.violations, []);
     assert!(!verdict.releases.is_empty(), "node-remedy released the database");
     controller.terminate().await
 }
 
-/// Seed 000: a fencing method can also remove the node through the cloud's API. The end of its instance is
+/// Proposal 000: a fencing method can also remove the node through the cloud's API. The end of its instance is
 /// the proof, and nothing is switched on again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_removed_through_its_cloud() -> Result<()> {
     let ec2 = Ec2::start(&fresh_folder("e2e-remove-ec2")?).await?;
-    let story = story_on("e2e-remove", &ec2, "remove").await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = scenario_on("e2e-remove", &ec2, "remove").await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let lost = lost_instance(&story, &ec2)?;
-    story.lose_node()?;
-    story.cluster.database_runs(Some(&story.node)).await?;
-    let incident = story.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
+    let lost = lost_instance(&scenario, &ec2)?;
+    scenario.lose_node()?;
+    scenario.cluster.database_runs(Some(&scenario.node)).await?;
+    let incident = scenario.incident("Final", |incident| is_in_phase(incident, "Final")).await?;
     assert_eq!(status(&incident, "/finalReason"), "Replaced", "{}", describe(&incident));
     for instance in ec2.instances() {
         let expected = if instance == lost { "terminated" } else { "running" };
         assert_eq!(ec2.state(instance).await?, expected, "{instance}");
     }
-    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    let verdict = scenario.cluster.observer(User::NodeRemedy).judge()?;
     assert_eq!(verdict.violations, []);
     assert!(!verdict.releases.is_empty(), "node-remedy released the database");
     controller.terminate().await
 }
 
-/// The instance that is the node of the story.
-fn lost_instance<'a>(story: &Story, ec2: &'a Ec2) -> Result<&'a String> {
-    let place = story.cluster.bmcs.keys().position(|node| *node == story.node);
+/// The instance that is the node of the scenario.
+fn lost_instance<'a>(scenario: &Scenario, ec2: &'a Ec2) -> Result<&'a String> {
+    let place = scenario.cluster.bmcs.keys().position(|node| *node == scenario.node);
     place.and_then(|place| ec2.instances().get(place)).context("no instance")
 }
 
 /// A cluster on these instances, with node-remedy installed for them and the key of this user.
-async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
+async fn scenario_on(name: &str, ec2: &Ec2, user: &str) -> Result<Scenario> {
     let provider_ids = ec2.instances().each_ref().map(|instance| ec2.provider_id(instance));
-    let mut story = Story::prepare_in_cloud(name, Settings::QUICK, &provider_ids).await?;
-    let files: Vec<_> = story.cluster.bmcs.values().map(Bmc::power_file).collect();
+    let mut scenario = Scenario::prepare_in_cloud(name, Settings::QUICK, &provider_ids).await?;
+    let files: Vec<_> = scenario.cluster.bmcs.values().map(Bmc::power_file).collect();
     let wired = ec2.instances().iter().map(String::as_str).zip(files.iter().map(PowerFile::path));
     ec2.wire(&wired.collect())?;
     let (id, secret) = ec2.key(user)?;
     let keys = json!({"username": id, "password": secret});
-    install_secret(&story.cluster, "aws-keys", &keys).await?;
+    install_secret(&scenario.cluster, "aws-keys", &keys).await?;
     let parameters = match user {
         "group-fence" => {
             json!({"address": ec2.address(), "autoscaling-address": ec2.address()})
@@ -180,8 +180,8 @@ async fn story_on(name: &str, ec2: &Ec2, user: &str) -> Result<Story> {
             "tls": {"caBundle": std::fs::read_to_string(ec2.authority())?},
         }],
     });
-    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
-    Ok(story)
+    scenario.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    Ok(scenario)
 }
 
 /// The number in a node's name, counted from one: the outlet or port that it hangs on.
@@ -206,16 +206,16 @@ const PLACE: &str = "${node.labels['place']}";
 
 /// Every machine has two feeds, an outlet of the same number on each of two PDUs; whether the configuration answers for
 /// the wiring.
-pub(crate) async fn two_feeds(story: &mut Story, is_trusted: bool) -> Result<(Agent, Agent)> {
-    let folder = story.cluster.control_plane().folder().to_owned();
+pub(crate) async fn two_feeds(scenario: &mut Scenario, is_trusted: bool) -> Result<(Agent, Agent)> {
+    let folder = scenario.cluster.control_plane().folder().to_owned();
     let (a, b) = (
         Agent::start(&folder.join("pdu-a"), Model::ApcRpdu2).await?,
         Agent::start(&folder.join("pdu-b"), Model::ApcRpdu2).await?,
     );
     let mut chassis = Vec::new();
-    for (node, bmc) in &story.cluster.bmcs {
+    for (node, bmc) in &scenario.cluster.bmcs {
         chassis.push((place(node)?, bmc.power_file()));
-        story.label(node, "place", &place(node)?.to_string()).await?;
+        scenario.label(node, "place", &place(node)?.to_string()).await?;
     }
     let feeds: Vec<_> = chassis.iter().map(|(plug, _)| [(&a, *plug), (&b, *plug)]).collect();
     let wired: Vec<_> = chassis
@@ -225,7 +225,7 @@ pub(crate) async fn two_feeds(story: &mut Story, is_trusted: bool) -> Result<(Ag
         .collect();
     a.wire(&wired)?;
     b.wire(&wired)?;
-    install_secret(&story.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
+    install_secret(&scenario.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
     let outlet = |name, template| {
         json!({
             "name": name, "template": template, "plug": PLACE, "action": "reboot",
@@ -246,7 +246,7 @@ pub(crate) async fn two_feeds(story: &mut Story, is_trusted: bool) -> Result<(Ag
             "reveal": ["community"],
         }],
     });
-    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    scenario.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
     Ok((a, b))
 }
 
@@ -254,17 +254,17 @@ pub(crate) async fn two_feeds(story: &mut Story, is_trusted: bool) -> Result<(Ag
 /// before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
-    let mut story = Story::prepare("e2e-pdu", Settings::QUICK).await?;
-    let (a, b) = two_feeds(&mut story, true).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut scenario = Scenario::prepare("e2e-pdu", Settings::QUICK).await?;
+    let (a, b) = two_feeds(&mut scenario, true).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
     for pdu in [&a, &b] {
         assert_eq!(pdu.dark().await?, [0_u32; 0], "every outlet is on again");
         let sets = pdu.sets()?;
         assert_eq!(sets.len(), 2, "one off and one on: {sets:?}");
-        let own = format!(".{} = ", place(&story.node)?);
+        let own = format!(".{} = ", place(&scenario.node)?);
         assert!(sets.iter().all(|set| set.contains(&own)), "of this machine alone: {sets:?}");
     }
     controller.terminate().await
@@ -274,14 +274,14 @@ async fn a_lost_node_with_two_feeds_is_fenced_by_two_pdus() -> Result<()> {
 /// without network never becomes Ready.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_cut_off_by_its_switch_and_fenced_by_ipmi() -> Result<()> {
-    let mut story = Story::prepare("e2e-switch", Settings::QUICK).await?;
-    let folder = story.cluster.control_plane().folder().to_owned();
+    let mut scenario = Scenario::prepare("e2e-switch", Settings::QUICK).await?;
+    let folder = scenario.cluster.control_plane().folder().to_owned();
     let switch = Agent::start(&folder.join("switch"), Model::Switch).await?;
-    for node in story.cluster.bmcs.keys() {
-        story.label(node, "place", &place(node)?.to_string()).await?;
+    for node in scenario.cluster.bmcs.keys() {
+        scenario.label(node, "place", &place(node)?.to_string()).await?;
     }
-    install_secret(&story.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
-    let ports: Vec<_> = story.cluster.bmcs.values().map(Bmc::port).collect();
+    install_secret(&scenario.cluster, COMMUNITY, &json!({"password": WRITER})).await?;
+    let ports: Vec<_> = scenario.cluster.bmcs.values().map(Bmc::port).collect();
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "trustedNodeFields": ["${node.annotations['bmc']}", PLACE],
@@ -308,17 +308,17 @@ async fn a_lost_node_is_cut_off_by_its_switch_and_fenced_by_ipmi() -> Result<()>
             {"plugin": "ipmi", "cidrs": ["127.0.0.1/32"], "ports": ports},
         ],
     });
-    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    scenario.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
+    scenario.lose_node()?;
     let seen = async {
-        story.cluster.until_power(&story.node, Power::Off).await?;
-        story.cluster.until_power(&story.node, Power::On).await?;
+        scenario.cluster.until_power(&scenario.node, Power::Off).await?;
+        scenario.cluster.until_power(&scenario.node, Power::On).await?;
         switch.sets()
     };
-    let (when_on, ()) = tokio::try_join!(seen, story.ends_well())?;
-    let own = format!(".10{:03} = ", place(&story.node)?);
+    let (when_on, ()) = tokio::try_join!(seen, scenario.ends_well())?;
+    let own = format!(".10{:03} = ", place(&scenario.node)?);
     let is_restored = |set: &String| set.ends_with(&format!("{own}1"));
     assert!(
         when_on.last().is_some_and(is_restored),

@@ -17,7 +17,7 @@ use node_remedy_tests::storage::DRIVER;
 use node_remedy_tests::time::until;
 use serde_json::{Value, json};
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 const CRD: &str = include_str!("../crds/networkfences.yaml");
 const FENCED: &str = "fencing operation successful";
@@ -27,20 +27,21 @@ const FINALIZER: &str = "csiaddons.openshift.io/network-fence";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() -> Result<()> {
-    let mut story = Story::prepare("e2e-network-fence", Settings::QUICK).await?;
-    let fences = serve(&story.cluster.client()).await?;
+    let mut scenario = Scenario::prepare("e2e-network-fence", Settings::QUICK).await?;
+    let fences = serve(&scenario.cluster.client()).await?;
     one_of_a_class_stays_as_it_was_made(&fences).await?;
-    story.install(&Installation::default()).await?;
-    let ports: Vec<u16> = story.cluster.bmcs.values().map(node_remedy_tests::Bmc::port).collect();
+    scenario.install(&Installation::default()).await?;
+    let ports: Vec<u16> =
+        scenario.cluster.bmcs.values().map(node_remedy_tests::Bmc::port).collect();
     let installation = Installation { fence: Some(fence(&ports)), ..Installation::default() };
-    node_remedy_tests::remedy::configure(&story.cluster, &installation).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    node_remedy_tests::remedy::configure(&scenario.cluster, &installation).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
+    scenario.lose_node()?;
 
     let asked = the_one(&fences, "asked for", |_| true).await?;
     assert_eq!(asked.spec.driver, DRIVER);
-    let node = Api::<Node>::all(story.cluster.client()).get(&story.node).await?;
+    let node = Api::<Node>::all(scenario.cluster.client()).get(&scenario.node).await?;
     let addresses = node.status.and_then(|status| status.addresses).unwrap_or_default();
     let internal = addresses.into_iter().find(|one| one.type_ == "InternalIP");
     assert_eq!(asked.spec.cidrs, internal.map(|one| format!("{}/32", one.address)).as_slice());
@@ -57,11 +58,11 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
     let held = fences.patch(&name, &PatchParams::default(), &Patch::Merge(held)).await?;
     assert_eq!(held.metadata.generation, Some(1), "nothing else was asked of it");
     answer(&fences, &name, "Failed", "no such cluster").await?;
-    story.incident("waiting for the storage", |incident| ops(incident, "off") == 1).await?;
-    assert_eq!(story.asked(&story.node)?, (0, 0), "its power is cut after its storage");
-    story.cluster.storage.keep_away(&story.node);
+    scenario.incident("waiting for the storage", |incident| ops(incident, "off") == 1).await?;
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "its power is cut after its storage");
+    scenario.cluster.storage.keep_away(&scenario.node);
     answer(&fences, &name, "Succeeded", FENCED).await?;
-    story.is_kept_away = true;
+    scenario.is_kept_away = true;
 
     // The answer to Fenced still stands when Unfenced is asked, and is none to that.
     let is_asked = |fence: &NetworkFence| fence.spec.fence_state == FenceState::Unfenced;
@@ -69,12 +70,12 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
     assert_eq!(back.status.as_ref().map(|status| status.message.as_str()), Some(FENCED));
     assert_eq!(back.uid(), asked.uid(), "the same all the time");
     assert_eq!(back.metadata.deletion_timestamp, None);
-    story.cluster.storage.let_back(&story.node);
+    scenario.cluster.storage.let_back(&scenario.node);
     answer(&fences, &name, "Succeeded", UNFENCED).await?;
     the_one(&fences, "deleted", |fence| fence.metadata.deletion_timestamp.is_some()).await?;
     let lifted = json!({"metadata": {"finalizers": null}});
     fences.patch(&name, &PatchParams::default(), &Patch::Merge(lifted)).await?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     assert_eq!(fences.list(&ListParams::default()).await?.items.len(), 0, "nothing is left");
     controller.terminate().await
 }
@@ -83,34 +84,34 @@ async fn a_network_fence_is_asked_for_believed_when_answered_and_given_back() ->
 /// gone gives nothing back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cut_stays_when_the_node_behind_it_is_deleted() -> Result<()> {
-    let mut story = Story::prepare("e2e-network-fence-deleted", Settings::QUICK).await?;
-    let client = story.cluster.client();
+    let mut scenario = Scenario::prepare("e2e-network-fence-deleted", Settings::QUICK).await?;
+    let client = scenario.cluster.client();
     let fences = serve(&client).await?;
     let policies = json!({"grades": ["storage-fenced"]});
     let installation = Installation { policies, ..Installation::default() };
-    story.install(&installation).await?;
+    scenario.install(&installation).await?;
     let mut alone = fence(&[623]);
     alone["methods"].as_array_mut().context("no methods")?.truncate(1);
     for field in ["powerManagement", "grants", "trustedNodeFields"] {
         alone.as_object_mut().context("no fields")?.remove(field);
     }
     let installation = Installation { fence: Some(alone), ..installation };
-    node_remedy_tests::remedy::configure(&story.cluster, &installation).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    node_remedy_tests::remedy::configure(&scenario.cluster, &installation).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
+    scenario.lose_node()?;
     let name = the_one(&fences, "asked for", |_| true).await?.name_any();
-    story.cluster.storage.keep_away(&story.node);
+    scenario.cluster.storage.keep_away(&scenario.node);
     answer(&fences, &name, "Succeeded", FENCED).await?;
-    story.cluster.database_runs(Some(&story.node)).await?;
+    scenario.cluster.database_runs(Some(&scenario.node)).await?;
 
-    Api::<Node>::all(client).delete(&story.node, &DeleteParams::default()).await?;
+    Api::<Node>::all(client).delete(&scenario.node, &DeleteParams::default()).await?;
     let is_parked = |incident: &DynamicObject| status(incident, "/parked/reason") == "StillCut";
-    story.incident("parked with its cut", is_parked).await?;
+    scenario.incident("parked with its cut", is_parked).await?;
     let fence = fences.get(&name).await?;
     assert_eq!(fence.spec.fence_state, FenceState::Fenced);
     assert_eq!(fence.metadata.deletion_timestamp, None);
-    assert_eq!(story.asked(&story.node)?, (0, 0), "its power is nobody's here");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "its power is nobody's here");
     controller.terminate().await
 }
 

@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::e2e_canary::set_password;
 use crate::e2e_methods::place;
-use crate::e2e_story::{Story, is_being_switched_off};
+use crate::e2e_scenario::{Scenario, is_being_switched_off};
 
 /// The example plugin's name, which is the FencePlugin's.
 pub(crate) const PLUGIN: &str = "tasmota";
@@ -77,7 +77,7 @@ fn gzipped(component: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// An immutable ConfigMap in the controller's namespace.
-async fn keep(story: &Story, name: &str, files: Vec<(&str, Vec<u8>)>) -> Result<()> {
+async fn keep(scenario: &Scenario, name: &str, files: Vec<(&str, Vec<u8>)>) -> Result<()> {
     let files = files.into_iter().map(|(key, bytes)| (key.to_owned(), ByteString(bytes)));
     let object = ConfigMap {
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
@@ -85,13 +85,19 @@ async fn keep(story: &Story, name: &str, files: Vec<(&str, Vec<u8>)>) -> Result<
         immutable: Some(true),
         ..ConfigMap::default()
     };
-    let maps = Api::<ConfigMap>::namespaced(story.cluster.client(), NAMESPACE);
+    let maps = Api::<ConfigMap>::namespaced(scenario.cluster.client(), NAMESPACE);
     maps.create(&PostParams::default(), &object).await?;
     Ok(())
 }
 
 /// Writes the FencePlugin, or edits it.
-async fn name_plugin(story: &Story, map: &str, key: &str, digest: &str, port: u16) -> Result<()> {
+async fn name_plugin(
+    scenario: &Scenario,
+    map: &str,
+    key: &str,
+    digest: &str,
+    port: u16,
+) -> Result<()> {
     let object = json!({
         "apiVersion": "node-remedy.io/v1alpha1", "kind": "FencePlugin", "metadata": {"name": PLUGIN},
         "spec": {
@@ -100,14 +106,14 @@ async fn name_plugin(story: &Story, map: &str, key: &str, digest: &str, port: u1
             "grants": [{"cidrs": ["127.0.0.1/32"], "ports": [port]}],
         },
     });
-    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    let plugins = custom(&scenario.cluster.client(), "FencePlugin");
     plugins.patch(PLUGIN, &PatchParams::apply("admin").force(), &Patch::Apply(object)).await?;
     Ok(())
 }
 
 /// Waits until its condition `Ready` is so, and gives its status.
-pub(crate) async fn until_ready(story: &Story, status: &str, reason: &str) -> Result<Value> {
-    let plugins = custom(&story.cluster.client(), "FencePlugin");
+pub(crate) async fn until_ready(scenario: &Scenario, status: &str, reason: &str) -> Result<Value> {
+    let plugins = custom(&scenario.cluster.client(), "FencePlugin");
     let wanted = (Some(status), Some(reason));
     until(&format!("{PLUGIN} is {reason}"), LOADED_WITHIN, || async {
         let object = plugins.get(PLUGIN).await?;
@@ -122,16 +128,16 @@ pub(crate) async fn until_ready(story: &Story, status: &str, reason: &str) -> Re
 }
 
 /// Every machine hangs on a relay of one board, which the plugin from outside switches.
-pub(crate) async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
-    let mut story = Story::prepare(name, Settings::QUICK).await?;
+pub(crate) async fn on_relays(name: &str) -> Result<(Scenario, Plugs)> {
+    let mut scenario = Scenario::prepare(name, Settings::QUICK).await?;
     let mut machines = Vec::new();
-    for (node, bmc) in &story.cluster.bmcs {
+    for (node, bmc) in &scenario.cluster.bmcs {
         machines.push((place(node)?, bmc));
-        story.label(node, "place", &place(node)?.to_string()).await?;
+        scenario.label(node, "place", &place(node)?.to_string()).await?;
     }
     machines.sort_by_key(|(place, _)| *place);
     let machines: Vec<PowerFile> = machines.iter().map(|(_, bmc)| Bmc::power_file(bmc)).collect();
-    let folder = story.cluster.control_plane().folder().join("relays");
+    let folder = scenario.cluster.control_plane().folder().join("relays");
     let board = Plugs::wired(&folder, Door::PlainBasic, &machines).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
@@ -147,16 +153,16 @@ pub(crate) async fn on_relays(name: &str) -> Result<(Story, Plugs)> {
         }],
         "powerManagement": [{"name": "power", "methods": ["power-cycle"]}],
     });
-    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
-    Ok((story, board))
+    scenario.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    Ok((scenario, board))
 }
 
 /// The component of a stranger, gzipped in a ConfigMap, by a digest that an admin pinned.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
-    let (story, board) = on_relays("e2e-outside").await?;
+    let (scenario, board) = on_relays("e2e-outside").await?;
     let component = component()?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
     // Named before it is there, and its coming is seen.
     let (map, plugin) = printed()?;
@@ -165,11 +171,11 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
          grants: [{{cidrs: [127.0.0.1/32], ports: [{}]}}]",
         board.port()
     );
-    let client = story.cluster.client();
+    let client = scenario.cluster.client();
     apply_all(&client, &plugin.replace("grants: []", &allowed)).await?;
-    until_ready(&story, "False", "SourceMissing").await?;
+    until_ready(&scenario, "False", "SourceMissing").await?;
     apply_all(&client, &map).await?;
-    let said = until_ready(&story, "True", "Loaded").await?;
+    let said = until_ready(&scenario, "True", "Loaded").await?;
     assert_eq!(said["digest"], digest(&component));
     assert_eq!(said["version"], "0.1.0");
     // Of memory and time the manifest asks for less.
@@ -189,8 +195,8 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
         board.port()
     );
     assert_eq!(said["grants"], json!([granted]));
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
     let metrics = controller.metrics().await?;
     for action in ["off", "on"] {
         let line = format!(
@@ -205,47 +211,47 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_config_map() -> Result<()> {
 /// with the one that it began with, although another process ends it; a wrong digest changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_is_swapped_while_an_incident_runs() -> Result<()> {
-    let (story, board) = on_relays("e2e-swapped").await?;
+    let (scenario, board) = on_relays("e2e-swapped").await?;
     let (good, port) = (component()?, board.port());
     let broken = patched(&patched(&good, "cmnd=Power", "cmnd=Pow3r")?, "\"0.1.0\"", "\"0.2.0\"")?;
     let files = vec![("good.wasm.gz", gzipped(&good)?), ("broken.wasm.gz", gzipped(&broken)?)];
-    keep(&story, "tasmota", files).await?;
-    name_plugin(&story, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    keep(&scenario, "tasmota", files).await?;
+    name_plugin(&scenario, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    until_ready(&story, "True", "Loaded").await?;
+    until_ready(&scenario, "True", "Loaded").await?;
     let wrong = digest(b"");
-    name_plugin(&story, "tasmota", "good.wasm.gz", &wrong, port).await?;
-    let said = until_ready(&story, "False", "DigestMismatch").await?;
+    name_plugin(&scenario, "tasmota", "good.wasm.gz", &wrong, port).await?;
+    let said = until_ready(&scenario, "False", "DigestMismatch").await?;
     assert_eq!(said["digest"], digest(&good), "what was loaded stays in force");
 
     // The machine goes off late, and meanwhile the other component comes.
-    let state = story.cluster.bmc(&story.node)?.power_file().path().to_owned();
+    let state = scenario.cluster.bmc(&scenario.node)?.power_file().path().to_owned();
     fs::write(state.with_extension("delay"), "8")?;
-    story.lose_node()?;
-    let incident = story.incident("being switched off", is_being_switched_off).await?;
-    name_plugin(&story, "tasmota", "broken.wasm.gz", &digest(&broken), port).await?;
-    let said = until_ready(&story, "True", "Loaded").await?;
+    scenario.lose_node()?;
+    let incident = scenario.incident("being switched off", is_being_switched_off).await?;
+    name_plugin(&scenario, "tasmota", "broken.wasm.gz", &digest(&broken), port).await?;
+    let said = until_ready(&scenario, "True", "Loaded").await?;
     assert_eq!(said["version"], "0.2.0");
     // Who takes over never knew the first one.
     controller.kill9()?;
     let probes = ["--probe-every=5s"];
-    let mut controller = Controller::start_saying(&story.cluster, "two", &probes)?;
-    let power = story.cluster.bmc(&story.node)?.power_file().read();
+    let mut controller = Controller::start_saying(&scenario.cluster, "two", &probes)?;
+    let power = scenario.cluster.bmc(&scenario.node)?.power_file().read();
     assert_eq!(power, Power::On, "it is not off yet: {}", describe(&incident));
     fs::remove_file(state.with_extension("delay"))?;
     controller.until_ready().await?;
-    story.ends_well().await?;
-    name_plugin(&story, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
+    scenario.ends_well().await?;
+    name_plugin(&scenario, "tasmota", "good.wasm.gz", &digest(&good), port).await?;
     until(&format!("{PLUGIN} is rolled back"), LOADED_WITHIN, || async {
-        let said = until_ready(&story, "True", "Loaded").await?;
+        let said = until_ready(&scenario, "True", "Loaded").await?;
         Ok((said["version"] == "0.1.0").then_some(()))
     })
     .await?;
 
     // The board takes another password now, as whoever asks it whether it answers is told.
-    set_password(&story.cluster, "another").await?;
-    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    set_password(&scenario.cluster, "another").await?;
+    let plugins = custom(&scenario.cluster.client(), "FencePlugin");
     let failed = until("an error is told", LOADED_WITHIN, || async {
         let object = plugins.get(PLUGIN).await?;
         let errors = remedy::status(&object, "/lastErrors").as_array().cloned();
@@ -262,12 +268,12 @@ async fn a_plugin_is_swapped_while_an_incident_runs() -> Result<()> {
 }
 
 /// A FencePlugin that wants a signature by one of these keys.
-async fn want_signature(story: &Story, map: &str, policy: &str, keys: &[&str]) -> Result<()> {
+async fn want_signature(scenario: &Scenario, map: &str, policy: &str, keys: &[&str]) -> Result<()> {
     let patch = json!({"spec": {
         "source": {"configMap": {"name": map, "key": "tasmota.wasm.gz"}},
         "verify": {"policy": policy, "keys": keys},
     }});
-    let plugins = custom(&story.cluster.client(), "FencePlugin");
+    let plugins = custom(&scenario.cluster.client(), "FencePlugin");
     plugins.patch(PLUGIN, &PatchParams::default(), &Patch::Merge(patch)).await?;
     Ok(())
 }
@@ -296,8 +302,8 @@ pub(crate) fn key_pair(folder: &Path, name: &str, algorithm: &[&str]) -> Result<
 /// when the key that signed it is trusted no more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_from_outside_is_loaded_only_as_its_signature_allows() -> Result<()> {
-    let (story, board) = on_relays("e2e-signed").await?;
-    let client = story.cluster.client();
+    let (scenario, board) = on_relays("e2e-signed").await?;
+    let client = scenario.cluster.client();
     let file = repository().join("target/outside/tasmota.wasm").display().to_string();
     let folder = fresh_folder("e2e-signed-keys")?;
     let (ours, our_key) = key_pair(&folder, "ours", &["-algorithm", "ED25519"])?;
@@ -318,30 +324,30 @@ async fn a_plugin_from_outside_is_loaded_only_as_its_signature_allows() -> Resul
     apply_all(&client, &unsigned).await?;
     apply_all(&client, &signed).await?;
 
-    name_plugin(&story, "none", "tasmota.wasm.gz", &digest(&component()?), board.port()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    name_plugin(&scenario, "none", "tasmota.wasm.gz", &digest(&component()?), board.port()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
     let both = [their_key.as_str(), our_key.as_str()];
-    want_signature(&story, &unsigned_name, "require", &both).await?;
-    let said = until_ready(&story, "False", "Unsigned").await?;
+    want_signature(&scenario, &unsigned_name, "require", &both).await?;
+    let said = until_ready(&scenario, "False", "Unsigned").await?;
     assert_eq!(said["digest"], "", "nothing is loaded");
-    want_signature(&story, &unsigned_name, "warn", &both).await?;
-    let said = until_ready(&story, "True", "Loaded").await?;
+    want_signature(&scenario, &unsigned_name, "warn", &both).await?;
+    let said = until_ready(&scenario, "True", "Loaded").await?;
     assert_eq!(
         (&said["verifiedBy"], condition(&said, "Verified")),
         (&json!(""), json!("Unsigned"))
     );
-    want_signature(&story, &signed_name, "require", &both).await?;
+    want_signature(&scenario, &signed_name, "require", &both).await?;
     let said = until(&format!("{PLUGIN} is verified"), LOADED_WITHIN, || async {
-        let said = until_ready(&story, "True", "Loaded").await?;
+        let said = until_ready(&scenario, "True", "Loaded").await?;
         Ok((condition(&said, "Verified") == "Signed").then_some(said))
     })
     .await?;
     let id = said["verifiedBy"].as_str().context("no key")?;
     assert!(id.starts_with("sha256:"), "{id}");
     // The key is trusted no more: nothing begins with what it signed.
-    want_signature(&story, &signed_name, "require", &[&their_key]).await?;
-    let said = until_ready(&story, "False", "WrongKey").await?;
+    want_signature(&scenario, &signed_name, "require", &[&their_key]).await?;
+    let said = until_ready(&scenario, "False", "WrongKey").await?;
     assert_eq!(said["digest"], "", "it is called no more");
     controller.terminate().await
 }

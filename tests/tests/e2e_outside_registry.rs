@@ -19,7 +19,7 @@ use crate::e2e_canary::{arguments_of_ours, nothing_in_files_sings, nothing_of_th
 use crate::e2e_outside::{
     PLUGIN, component, condition, digest, key_pair, on_relays, patched, plugin_command, until_ready,
 };
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 const PULL_SECRET: &str = "registry-account";
 /// Back-off included.
@@ -31,8 +31,8 @@ fn newest(status: &Value) -> Value {
 }
 
 /// Writes the spec's source.
-async fn change(story: &Story, spec: &Value) -> Result<()> {
-    let plugins = custom(&story.cluster.client(), "FencePlugin");
+async fn change(scenario: &Scenario, spec: &Value) -> Result<()> {
+    let plugins = custom(&scenario.cluster.client(), "FencePlugin");
     plugins.patch(PLUGIN, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await?;
     Ok(())
 }
@@ -44,8 +44,8 @@ async fn change(story: &Story, spec: &Value) -> Result<()> {
 async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> Result<()> {
     // What is searched for at the end is what is used.
     assert!(canary::sings_not(PASSWORD).is_err());
-    let (story, board) = on_relays("e2e-registry").await?;
-    let client = story.cluster.client();
+    let (scenario, board) = on_relays("e2e-registry").await?;
+    let client = scenario.cluster.client();
     let folder = fresh_folder("e2e-registry-parts")?;
     let mut registry = Registry::start(&folder, Door::TlsAccount).await?;
     let good = component()?;
@@ -76,10 +76,10 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     grant_more(&client, &["--secret", PULL_SECRET]).await?;
     let cache = folder.join("cache").display().to_string();
     let options = ["--plugin-cache", &cache];
-    let mut controller = Controller::start_saying(&story.cluster, "one", &options)?;
+    let mut controller = Controller::start_saying(&scenario.cluster, "one", &options)?;
     controller.until_ready().await?;
     // The pull secret may be read, and is not there yet.
-    until_ready(&story, "False", "SourceMissing").await?;
+    until_ready(&scenario, "False", "SourceMissing").await?;
     let accounts =
         json!({"auths": {registry.address(): {"username": USERNAME, "password": PASSWORD}}});
     install_secret_of(
@@ -89,24 +89,24 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
         &json!({".dockerconfigjson": accounts.to_string()}),
     )
     .await?;
-    let said = until_ready(&story, "True", "Loaded").await?;
+    let said = until_ready(&scenario, "True", "Loaded").await?;
     assert_eq!(said["digest"], digest(&good));
     assert_eq!(condition(&said, "Verified"), "Signed");
     assert_eq!(newest(&said)["manifest"], manifest);
-    story.lose_node()?;
-    story.ends_well().await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
 
     // The registry is down when the controller starts.
     registry.stop();
     controller.terminate().await?;
-    let mut controller = Controller::start_saying(&story.cluster, "two", &options)?;
+    let mut controller = Controller::start_saying(&scenario.cluster, "two", &options)?;
     controller.until_ready().await?;
     until(&format!("{PLUGIN} is loaded from the cache"), LOADED_WITHIN, || {
         let log = fs::read_to_string(controller.log());
         async move { Ok(log?.contains("\"message\":\"loaded\"").then_some(())) }
     })
     .await?;
-    let said = until_ready(&story, "True", "Loaded").await?;
+    let said = until_ready(&scenario, "True", "Loaded").await?;
     assert_eq!(
         (condition(&said, "Verified"), &newest(&said)["manifest"]),
         (json!("Signed"), &json!(manifest))
@@ -117,9 +117,9 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let hex = digest(&good).trim_start_matches("sha256:").to_owned();
     let kept = folder.join("cache").join(format!("{hex}.wasm"));
     fs::write(&kept, patched(&good, "cmnd=Power", "cmnd=Pow3r")?)?;
-    let mut controller = Controller::start_saying(&story.cluster, "three", &options)?;
+    let mut controller = Controller::start_saying(&scenario.cluster, "three", &options)?;
     controller.until_ready().await?;
-    let said = until_ready(&story, "False", "SourceUnavailable").await?;
+    let said = until_ready(&scenario, "False", "SourceUnavailable").await?;
     assert_eq!(said["digest"], "", "what was changed is not run");
     // It comes back, and its tag leads to something else.
     registry.start_again().await?;
@@ -128,32 +128,32 @@ async fn a_lost_node_is_fenced_by_a_plugin_from_a_registry_that_goes_away() -> R
     let other = other.display().to_string();
     plugin_command(&[["push", &other, &image].as_slice(), &login].concat())?;
     let said = until(&format!("{PLUGIN} is fetched again"), LOADED_WITHIN, || async {
-        until_ready(&story, "True", "Loaded").await.map(Some)
+        until_ready(&scenario, "True", "Loaded").await.map(Some)
     })
     .await?;
     assert_eq!((&said["version"], &newest(&said)["manifest"]), (&json!("0.1.0"), &json!(manifest)));
     assert!(fs::read(&kept)? == good, "what was changed is replaced");
     // Another spec asks the tag again.
-    change(&story, &json!({"digest": digest(b"")})).await?;
-    let said = until_ready(&story, "False", "DigestMismatch").await?;
+    change(&scenario, &json!({"digest": digest(b"")})).await?;
+    let said = until_ready(&scenario, "False", "DigestMismatch").await?;
     assert_eq!(said["digest"], digest(&good), "what was loaded stays in force");
     // A mirror serves for a registry that nobody reaches.
     fs::remove_file(&kept)?;
     let oci = json!({"image": format!("{nobody}/fence/tasmota@{manifest}"), "mirror": registry.address()});
-    change(&story, &json!({"digest": digest(&good), "source": {"oci": oci}})).await?;
-    let said = until_ready(&story, "True", "Loaded").await?;
+    change(&scenario, &json!({"digest": digest(&good), "source": {"oci": oci}})).await?;
+    let said = until_ready(&scenario, "True", "Loaded").await?;
     assert_eq!(condition(&said, "Verified"), "Signed");
     assert_eq!(newest(&said)["source"]["oci"]["mirror"], registry.address());
     for (what, said) in [
         ("metrics", controller.metrics().await?),
-        ("snapshot", ask(&story.cluster, &["snapshot"]).await?),
+        ("snapshot", ask(&scenario.cluster, &["snapshot"]).await?),
         ("arguments", arguments_of_ours()?),
     ] {
         canary::sings_not(&said).context(what)?;
     }
-    nothing_of_the_cluster_sings(&story.cluster).await?;
+    nothing_of_the_cluster_sings(&scenario.cluster).await?;
     controller.terminate().await?;
-    let searched = nothing_in_files_sings(story.cluster.control_plane().folder())?;
+    let searched = nothing_in_files_sings(scenario.cluster.control_plane().folder())?;
     assert!(searched.iter().any(|name| name.ends_with("one.log")), "{searched:?}");
     for entry in fs::read_dir(&cache)? {
         canary::sings_not_in(&fs::read(entry?.path())?).context("the cache")?;

@@ -13,63 +13,63 @@ use node_remedy_tests::user::User;
 use node_remedy_tests::{Bmc, Controller, controller, remedy};
 use serde_json::{Value, json};
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// Which outlet a node hangs on.
 pub(crate) const OUTLET: &str = "outlet";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)] // promise: G16
 async fn a_pdu_that_hangs_is_inactive_before_a_node_is_lost() -> Result<()> {
-    let mut story = Story::prepare("e2e-paths", Settings::QUICK).await?;
-    let pdu = installed(&mut story).await?;
-    let mut controller = Controller::start_saying(&story.cluster, "one", &["--probe-every=5s"])?;
+    let mut scenario = Scenario::prepare("e2e-paths", Settings::QUICK).await?;
+    let pdu = installed(&mut scenario).await?;
+    let mut controller = Controller::start_saying(&scenario.cluster, "one", &["--probe-every=5s"])?;
     controller.until_ready().await?;
-    ready(&story, "True").await?;
-    metric(&story, &controller, 1).await?;
+    ready(&scenario, "True").await?;
+    metric(&scenario, &controller, 1).await?;
 
     pdu.hang()?;
-    let configuration = ready(&story, "False").await?;
+    let configuration = ready(&scenario, "False").await?;
     let devices = status(&configuration, "/devices").as_array().cloned().unwrap_or_default();
-    assert_eq!(devices.len(), story.cluster.bmcs.len(), "one line a node: {devices:#?}");
+    assert_eq!(devices.len(), scenario.cluster.bmcs.len(), "one line a node: {devices:#?}");
     for device in &devices {
         let is = (&device["state"], &device["device"]);
         assert_eq!(is, (&json!("INACTIVE"), &json!(format!("apc-pdu/{}", pdu.address()))));
         assert!(device["detail"].as_str().is_some_and(|why| !why.is_empty()), "{device}");
     }
-    metric(&story, &controller, 0).await?;
-    told(&story, "FencePathInactive").await?;
-    let said = controller::status(&story.cluster).await?;
+    metric(&scenario, &controller, 0).await?;
+    told(&scenario, "FencePathInactive").await?;
+    let said = controller::status(&scenario.cluster).await?;
     assert!(said.contains("3 of 3 INACTIVE"), "{said}");
-    let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
-    assert!(said.contains(&format!("{} could not be fenced now", story.node)), "{said}");
+    let said = controller::ask(&scenario.cluster, &["explain", &scenario.node]).await?;
+    assert!(said.contains(&format!("{} could not be fenced now", scenario.node)), "{said}");
 
-    story.lose_node()?;
-    story.incident("waiting", |incident| is_in_phase(incident, "AwaitingDevice")).await?;
-    assert_eq!(story.cluster.observer(User::NodeRemedy).judge()?.releases, []);
+    scenario.lose_node()?;
+    scenario.incident("waiting", |incident| is_in_phase(incident, "AwaitingDevice")).await?;
+    assert_eq!(scenario.cluster.observer(User::NodeRemedy).judge()?.releases, []);
     pdu.go_on()?;
-    story.ends_well().await?;
-    ready(&story, "True").await?;
-    metric(&story, &controller, 1).await?;
-    told(&story, "FencePathActive").await?;
+    scenario.ends_well().await?;
+    ready(&scenario, "True").await?;
+    metric(&scenario, &controller, 1).await?;
+    told(&scenario, "FencePathActive").await?;
     controller.terminate().await
 }
 
 /// Every machine hangs on an outlet of one PDU, its only feed.
-pub(crate) async fn installed(story: &mut Story) -> Result<Agent> {
-    let folder = story.cluster.control_plane().folder().join("pdu");
+pub(crate) async fn installed(scenario: &mut Scenario) -> Result<Agent> {
+    let folder = scenario.cluster.control_plane().folder().join("pdu");
     let pdu = Agent::start(&folder, Model::ApcRpdu2).await?;
-    let files: Vec<_> = story.cluster.bmcs.values().map(Bmc::power_file).collect();
+    let files: Vec<_> = scenario.cluster.bmcs.values().map(Bmc::power_file).collect();
     let feeds: Vec<_> = (1..).take(files.len()).map(|plug| [(&pdu, plug)]).collect();
     let wired = (1..).zip(&files).zip(&feeds);
     let wired: Vec<_> = wired
         .map(|((plug, file), feeds)| Wired { plug, chassis: PowerFile::path(file), feeds })
         .collect();
     pdu.wire(&wired)?;
-    let nodes: Vec<String> = story.cluster.bmcs.keys().cloned().collect();
+    let nodes: Vec<String> = scenario.cluster.bmcs.keys().cloned().collect();
     for (plug, node) in (1_u32..).zip(&nodes) {
-        story.label(node, OUTLET, &plug.to_string()).await?;
+        scenario.label(node, OUTLET, &plug.to_string()).await?;
     }
-    install_secret(&story.cluster, "community", &json!({"password": WRITER})).await?;
+    install_secret(&scenario.cluster, "community", &json!({"password": WRITER})).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
         "trustedNodeFields": ["${node.labels['outlet']}"],
@@ -88,13 +88,13 @@ pub(crate) async fn installed(story: &mut Story) -> Result<Agent> {
             "reveal": ["community"],
         }],
     });
-    story.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
+    scenario.install(&Installation { fence: Some(fence), ..Installation::default() }).await?;
     Ok(pdu)
 }
 
 /// Waits until the only FenceConfiguration says so of its condition FenceReady.
-async fn ready(story: &Story, is: &str) -> Result<DynamicObject> {
-    let configurations = remedy::custom(&story.cluster.client(), "FenceConfiguration");
+async fn ready(scenario: &Scenario, is: &str) -> Result<DynamicObject> {
+    let configurations = remedy::custom(&scenario.cluster.client(), "FenceConfiguration");
     until(&format!("FenceReady is {is}"), INCIDENT_WITHIN, || async {
         let configuration = configurations.list(&ListParams::default()).await?.items.pop();
         let configuration = configuration.context("no FenceConfiguration")?;
@@ -109,24 +109,24 @@ async fn ready(story: &Story, is: &str) -> Result<DynamicObject> {
 }
 
 /// Waits until the metric of every node is this.
-async fn metric(story: &Story, controller: &Controller, is: u8) -> Result<()> {
+async fn metric(scenario: &Scenario, controller: &Controller, is: u8) -> Result<()> {
     until(&format!("every fence_ready is {is}"), INCIDENT_WITHIN, || async {
         let metrics = controller.metrics().await?;
         let line = |node: &String| format!("node_remedy_fence_ready{{node=\"{node}\"}} {is}");
-        let are_so = story.cluster.bmcs.keys().all(|node| metrics.contains(&line(node)));
+        let are_so = scenario.cluster.bmcs.keys().all(|node| metrics.contains(&line(node)));
         Ok(are_so.then_some(()))
     })
     .await
 }
 
 /// Waits until an Event of this reason about the node is there.
-async fn told(story: &Story, reason: &str) -> Result<()> {
-    let events = Api::<Event>::all(story.cluster.client());
+async fn told(scenario: &Scenario, reason: &str) -> Result<()> {
+    let events = Api::<Event>::all(scenario.cluster.client());
     until(&format!("an Event {reason}"), INCIDENT_WITHIN, || async {
         let all = events.list(&ListParams::default()).await?.items;
         let is_it = |event: &&Event| {
             let about = event.regarding.as_ref().and_then(|about| about.name.as_deref());
-            event.reason.as_deref() == Some(reason) && about == Some(story.node.as_str())
+            event.reason.as_deref() == Some(reason) && about == Some(scenario.node.as_str())
         };
         Ok(all.iter().find(is_it).map(|_| ()))
     })

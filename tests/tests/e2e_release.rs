@@ -10,7 +10,7 @@ use node_remedy_tests::time::until;
 use node_remedy_tests::user::User;
 use serde_json::json;
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 /// Pods on the lost node, beside the database's.
 const PODS: usize = 4;
@@ -25,15 +25,15 @@ const ALL_TAKE: SignedDuration = SignedDuration::from_secs(18);
 async fn pods_of_a_lost_node_are_deleted_at_the_rate_that_is_asked_for() -> Result<()> {
     let policies = json!({"releaseMode": "paced", "podsPerMinute": A_MINUTE});
     let installation = Installation { policies, ..Installation::default() };
-    let story = Story::begin("e2e-paced", &installation).await?;
+    let scenario = Scenario::begin("e2e-paced", &installation).await?;
     for number in 0..PODS {
-        create_pod(&story, &format!("web-{number}")).await?;
+        create_pod(&scenario, &format!("web-{number}")).await?;
     }
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
-    let releases = story.cluster.observer(User::NodeRemedy).judge()?.releases;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
+    let releases = scenario.cluster.observer(User::NodeRemedy).judge()?.releases;
     let of_pods = releases.iter().filter(|one| one.what.starts_with("pods "));
     let mut first = std::collections::BTreeMap::<&str, Timestamp>::new();
     for release in of_pods {
@@ -53,14 +53,14 @@ async fn pods_of_a_lost_node_are_deleted_at_the_rate_that_is_asked_for() -> Resu
 }
 
 /// A pod of nobody on the lost node that stays when it is not Ready.
-async fn create_pod(story: &Story, name: &str) -> Result<()> {
-    let pods = Api::<Pod>::namespaced(story.cluster.client(), "default");
+async fn create_pod(scenario: &Scenario, name: &str) -> Result<()> {
+    let pods = Api::<Pod>::namespaced(scenario.cluster.client(), "default");
     let stays = |taint: &str| json!({"key": taint, "operator": "Exists", "effect": "NoExecute"});
     let lost = ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"];
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {"name": name},
         "spec": {
-            "nodeName": story.node,
+            "nodeName": scenario.node,
             "tolerations": lost.map(stays),
             "containers": [{"name": "web", "image": "none"}],
         },

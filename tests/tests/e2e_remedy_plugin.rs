@@ -13,8 +13,8 @@ use node_remedy_tests::user::User;
 use node_remedy_tests::{Controller, remedy};
 use serde_json::{Value, json};
 
-use crate::e2e_signs::deadlock;
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
+use crate::e2e_symptoms::deadlock;
 
 /// The label by which the example knows which method to ask.
 const METHOD: &str = "polite.example.com/method";
@@ -44,9 +44,9 @@ fn command(arguments: &[&str]) -> Result<String> {
 }
 
 /// The example in a ConfigMap, as its README says, and loaded.
-async fn load(story: &Story) -> Result<()> {
+async fn load(scenario: &Scenario) -> Result<()> {
     let file = repository().join("target/outside/polite.wasm").display().to_string();
-    let client = story.cluster.client();
+    let client = scenario.cluster.client();
     apply_all(&client, &command(&["plugin", "configmap", "--fence-plugin", &file])?).await?;
     let plugins = custom(&client, "FencePlugin");
     until("polite is loaded", LOADED_WITHIN, || async {
@@ -68,48 +68,49 @@ fn choices(incident: &DynamicObject) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_is_followed_from_its_record_by_another_process() -> Result<()> {
-    let story = Story::begin("e2e-remedy-plugin", &politely()).await?;
-    story.label(&story.node, METHOD, "power-cycle").await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-remedy-plugin", &politely()).await?;
+    scenario.label(&scenario.node, METHOD, "power-cycle").await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    load(&story).await?;
+    load(&scenario).await?;
 
-    deadlock(&story, "True").await?;
+    deadlock(&scenario, "True").await?;
     let is_decided = |incident: &DynamicObject| decided(incident).len() == 2;
-    let incident = story.incident("decided on", is_decided).await?;
+    let incident = scenario.incident("decided on", is_decided).await?;
     controller.kill9()?;
     let drain = json!({"kind": "cluster", "name": "drain"});
     let method = json!({"kind": "method", "name": "power-cycle"});
     assert_eq!(choices(&incident), [drain.clone(), method.clone()], "{}", describe(&incident));
-    assert_eq!(story.asked(&story.node)?, (0, 0), "it was killed before the act");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "it was killed before the act");
 
     // Whoever were asked now would decide otherwise.
-    story.label(&story.node, METHOD, "no-such-method").await?;
-    let controller = Controller::start(&story.cluster, "two")?;
+    scenario.label(&scenario.node, METHOD, "no-such-method").await?;
+    let controller = Controller::start(&scenario.cluster, "two")?;
     until("the machine was off and is on", INCIDENT_WITHIN, || async {
-        Ok((story.asked(&story.node)? == (1, 1)).then_some(()))
+        Ok((scenario.asked(&scenario.node)? == (1, 1)).then_some(()))
     })
     .await?;
     until("its kubelet says that it has booted", INCIDENT_WITHIN, || async {
-        let info = story.cluster.node(&story.node).await?.status.and_then(|one| one.node_info);
+        let info =
+            scenario.cluster.node(&scenario.node).await?.status.and_then(|one| one.node_info);
         let boot_id = info.map(|info| info.boot_id);
-        Ok((boot_id.is_some() && boot_id != story.old_boot_id).then_some(()))
+        Ok((boot_id.is_some() && boot_id != scenario.old_boot_id).then_some(()))
     })
     .await?;
-    story.cluster.until_ready(&story.node, "True").await?;
-    deadlock(&story, "False").await?;
+    scenario.cluster.until_ready(&scenario.node, "True").await?;
+    deadlock(&scenario, "False").await?;
 
     let is_final = |incident: &DynamicObject| is_in_phase(incident, "Final");
-    let after = story.incident("over", is_final).await?;
+    let after = scenario.incident("over", is_final).await?;
     assert_eq!(*status(&after, "/finalReason"), "Remedied", "{}", describe(&after));
     assert_eq!(choices(&after), [drain, method], "nobody was asked again");
     let at = |incident: &DynamicObject| decided(incident)[1]["chosenAt"].clone();
     assert_eq!(at(&after), at(&incident), "the decision is the one that was recorded");
-    assert_eq!(story.asked(&story.node)?, (1, 1), "one off and one on");
-    story.cluster.database_runs(Some(&story.node)).await.context("it was drained")?;
-    let node = story.cluster.node(&story.node).await?;
+    assert_eq!(scenario.asked(&scenario.node)?, (1, 1), "one off and one on");
+    scenario.cluster.database_runs(Some(&scenario.node)).await.context("it was drained")?;
+    let node = scenario.cluster.node(&scenario.node).await?;
     assert_ne!(node.spec.and_then(|spec| spec.unschedulable), Some(true), "uncordoned");
-    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    let verdict = scenario.cluster.observer(User::NodeRemedy).judge()?;
     assert_eq!((verdict.violations, verdict.refused), (Vec::new(), Vec::new()));
     controller.terminate().await
 }

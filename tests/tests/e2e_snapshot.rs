@@ -12,7 +12,7 @@ use node_remedy_tests::controller::{self, NAMESPACE};
 use node_remedy_tests::remedy::{Installation, install_secret};
 use serde_json::json;
 
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 /// A password in a Secret, and one that somebody left in a historical configuration. (That of the BMCs here is a
 /// word that configurations have.)
@@ -21,8 +21,8 @@ const LITERAL: &str = "hunter2-of-the-pdu";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_snapshot_answers_what_would_be_done_and_holds_no_password() -> Result<()> {
-    let story = Story::begin("e2e-snapshot", &Installation::default()).await?;
-    let cluster = &story.cluster;
+    let scenario = Scenario::begin("e2e-snapshot", &Installation::default()).await?;
+    let cluster = &scenario.cluster;
     let nodes = Api::<Node>::all(cluster.client());
     for (name, bmc) in &cluster.bmcs {
         // Where a snapshot says that there is a BMC.
@@ -47,9 +47,9 @@ async fn a_snapshot_answers_what_would_be_done_and_holds_no_password() -> Result
     let file = cluster.folder_for("snapshot")?.join("c.yaml");
     std::fs::write(&file, &snapshot)?;
 
-    let lost = simulate(&file, &["--lose", &story.node])?;
+    let lost = simulate(&file, &["--lose", &scenario.node])?;
     let said = told(&lost)?;
-    assert!(said.contains(&format!("{} is lost", story.node)), "{said}");
+    assert!(said.contains(&format!("{} is lost", scenario.node)), "{said}");
     assert!(said.contains("proof: power-off-verified"), "{said}");
     assert!(said.contains("BMC off 1, on 1"), "{said}");
     assert!(said.contains("db-0 back on"), "{said}");

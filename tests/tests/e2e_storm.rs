@@ -32,7 +32,7 @@ const BETWEEN: Duration = Duration::from_millis(150);
 const TOGETHER_MS: i128 = 12_000;
 /// Three times what a node needs to cross its threshold and be judged.
 const JUDGED_WITHIN: Duration = Duration::from_secs(75);
-const SENTENCE: &str = "unwell 10 of 30 = 33 % ≥ 30 %";
+const SENTENCE: &str = "unhealthy 10 of 30 = 33 % ≥ 30 %";
 /// So few that their share is no storm.
 const FEW: usize = 4;
 const FEW_SENTENCE: &str = "silent at once: 4 ≥ 3 nodes";

@@ -12,7 +12,7 @@ use node_remedy_tests::time::until;
 use node_remedy_tests::{Controller, controller};
 use serde_json::{Value, json};
 
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 /// A definition is served anew after a moment, and an edit is read at once.
 const TOLD_WITHIN: Duration = Duration::from_mins(1);
@@ -21,46 +21,46 @@ const THEIRS: &str = "another-team";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_that_cannot_be_read_hides_no_other_and_keeps_nobody_from_leading() -> Result<()> {
-    let story = Story::begin("e2e-unread", &Installation::default()).await?;
-    let mut one = Controller::start(&story.cluster, "one")?;
-    let mut two = Controller::start(&story.cluster, "two")?;
+    let scenario = Scenario::begin("e2e-unread", &Installation::default()).await?;
+    let mut one = Controller::start(&scenario.cluster, "one")?;
+    let mut two = Controller::start(&scenario.cluster, "two")?;
     one.until_ready().await?;
     two.until_ready().await?;
-    create_theirs(&story).await?;
-    until_told(&story).await?;
+    create_theirs(&scenario).await?;
+    until_told(&scenario).await?;
 
     // What comes after it in the same watch is heard.
     let shadow = Installation { mode: "shadow", ..Installation::default() };
-    remedy::configure(&story.cluster, &shadow).await?;
-    story.lose_node()?;
-    until_in_shadow(&story).await?;
+    remedy::configure(&scenario.cluster, &shadow).await?;
+    scenario.lose_node()?;
+    until_in_shadow(&scenario).await?;
 
     // And by processes that list it.
     one.kill9()?;
     two.kill9()?;
-    let mut one = Controller::start(&story.cluster, "one")?;
-    let mut two = Controller::start(&story.cluster, "two")?;
+    let mut one = Controller::start(&scenario.cluster, "one")?;
+    let mut two = Controller::start(&scenario.cluster, "two")?;
     one.until_ready().await?;
     two.until_ready().await?;
-    until_in_shadow(&story).await?;
-    for (name, bmc) in &story.cluster.bmcs {
+    until_in_shadow(&scenario).await?;
+    for (name, bmc) in &scenario.cluster.bmcs {
         let log = bmc.log()?;
         let is_read = |event: &PowerEvent| event.what == PowerChange::Read;
         assert!(log.iter().all(is_read), "{name}: nobody switched it: {log:#?}");
     }
-    let status = controller::status(&story.cluster).await?;
+    let status = controller::status(&scenario.cluster).await?;
     assert!(status.contains(&format!("RemedyConfiguration {THEIRS} cannot be read")), "{status}");
 
     // One of them leads.
-    remedy::configure(&story.cluster, &Installation::default()).await?;
-    story.ends_well().await?;
+    remedy::configure(&scenario.cluster, &Installation::default()).await?;
+    scenario.ends_well().await?;
     one.terminate().await?;
     two.terminate().await
 }
 
 /// As the definition was before lengths of time had one form.
-async fn create_theirs(story: &Story) -> Result<()> {
-    let client = story.cluster.client();
+async fn create_theirs(scenario: &Scenario) -> Result<()> {
+    let client = scenario.cluster.client();
     let crds = Api::<CustomResourceDefinition>::all(client.clone());
     let crd = crds.get("remedyconfigurations.node-remedy.io").await?;
     let mut schema = serde_json::to_value(&crd.spec.versions)?;
@@ -99,8 +99,8 @@ fn loosen(schema: &mut Value) {
 }
 
 /// Its own condition says what is wrong with it.
-async fn until_told(story: &Story) -> Result<()> {
-    let policies = remedy::custom(&story.cluster.client(), "RemedyConfiguration");
+async fn until_told(scenario: &Scenario) -> Result<()> {
+    let policies = remedy::custom(&scenario.cluster.client(), "RemedyConfiguration");
     until("their policy says that it is not in force", TOLD_WITHIN, || async {
         let theirs = policies.get(THEIRS).await?;
         let told = remedy::status(&theirs, "/conditions/0/message").as_str().unwrap_or_default();
@@ -109,10 +109,10 @@ async fn until_told(story: &Story) -> Result<()> {
     .await
 }
 
-async fn until_in_shadow(story: &Story) -> Result<()> {
+async fn until_in_shadow(scenario: &Scenario) -> Result<()> {
     let would = "shadow mode: would run remedy fence now";
     until("explain says what would be done", TOLD_WITHIN, || async {
-        let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+        let said = controller::ask(&scenario.cluster, &["explain", &scenario.node]).await?;
         Ok(said.contains(would).then_some(()))
     })
     .await

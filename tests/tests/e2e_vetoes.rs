@@ -13,7 +13,7 @@ use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::{Controller, controller};
 use serde_json::json;
 
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 use crate::e2e_words::until_refused;
 
 const STORAGE: &str = "storage";
@@ -26,45 +26,45 @@ const REMEDIATORS: &str = "medik8s-leases";
 async fn a_node_that_still_uses_its_storage_is_left_alone() -> Result<()> {
     let policies = json!({"storageLeases": {"namespace": STORAGE, "maxAge": "5s"}});
     let installation = Installation { policies, ..Installation::default() };
-    let story = Story::begin("e2e-storage-lease", &installation).await?;
-    let leases = leases(&story, STORAGE).await?;
-    remedy::grant_more(&story.cluster.client(), &["--storage-lease-namespace", STORAGE]).await?;
-    leases.create(&PostParams::default(), &lease(&story.node, "storage-watch", 5)).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-storage-lease", &installation).await?;
+    let leases = leases(&scenario, STORAGE).await?;
+    remedy::grant_more(&scenario.cluster.client(), &["--storage-lease-namespace", STORAGE]).await?;
+    leases.create(&PostParams::default(), &lease(&scenario.node, "storage-watch", 5)).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let renewing = tokio::spawn(renew(leases, story.node.clone()));
-    story.lose_node()?;
-    until_refused(&story, "StorageLease").await?;
-    let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+    let renewing = tokio::spawn(renew(leases, scenario.node.clone()));
+    scenario.lose_node()?;
+    until_refused(&scenario, "StorageLease").await?;
+    let said = controller::ask(&scenario.cluster, &["explain", &scenario.node]).await?;
     assert!(said.contains("storage"), "{said}");
-    assert_eq!(story.asked(&story.node)?, (0, 0), "it is alive");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "it is alive");
     renewing.abort();
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     controller.terminate().await
 }
 
 /// The Node Healthcheck Operator has the node; when it gives it back, it is fenced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_another_remediator_has_is_left_to_it() -> Result<()> {
-    let story = Story::begin("e2e-medik8s", &Installation::default()).await?;
-    let leases = leases(&story, REMEDIATORS).await?;
-    let name = format!("node-{}", story.node);
+    let scenario = Scenario::begin("e2e-medik8s", &Installation::default()).await?;
+    let leases = leases(&scenario, REMEDIATORS).await?;
+    let name = format!("node-{}", scenario.node);
     leases.create(&PostParams::default(), &lease(&name, "node-healthcheck", 3_600)).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    until_refused(&story, "HeldByOther").await?;
-    let said = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+    scenario.lose_node()?;
+    until_refused(&scenario, "HeldByOther").await?;
+    let said = controller::ask(&scenario.cluster, &["explain", &scenario.node]).await?;
     assert!(said.contains("node-healthcheck holds this node's Lease"), "{said}");
-    assert_eq!(story.asked(&story.node)?, (0, 0), "it is another's");
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "it is another's");
     leases.delete(&name, &DeleteParams::default()).await?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     controller.terminate().await
 }
 
 /// The Leases of a namespace, which may have to be made.
-async fn leases(story: &Story, namespace: &str) -> Result<Api<Lease>> {
-    let client = story.cluster.client();
+async fn leases(scenario: &Scenario, namespace: &str) -> Result<Api<Lease>> {
+    let client = scenario.cluster.client();
     let object: Namespace = serde_json::from_value(json!({"metadata": {"name": namespace}}))?;
     let namespaces = Api::<Namespace>::all(client.clone());
     let apply = PatchParams::apply("test").force();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::e2e_methods::{place, two_feeds};
 use crate::e2e_paths::{OUTLET, installed};
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 const NONE_DARK: [u32; 0] = [];
 
@@ -23,12 +23,12 @@ const NONE_DARK: [u32; 0] = [];
 /// by the neighbour that falls silent, and is switched on again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
-    let mut story = Story::prepare("e2e-wiring", Settings::QUICK).await?;
-    let pdu = installed(&mut story).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut scenario = Scenario::prepare("e2e-wiring", Settings::QUICK).await?;
+    let pdu = installed(&mut scenario).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let [one, other] = idle(&story)?;
-    let cluster = &story.cluster;
+    let [one, other] = idle(&scenario)?;
+    let cluster = &scenario.cluster;
 
     let refused = try_wiring(cluster, &one, &[]).await?;
     assert_eq!(refused.status.code(), Some(1));
@@ -69,8 +69,8 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
     // Each has the other's outlet in its label: the machine that goes dark is the other one.
     let outlets = [place(&one)?, place(&other)?].map(|number| number.to_string());
     let [own, swapped] = &outlets;
-    story.label(&one, OUTLET, swapped).await?;
-    story.label(&other, OUTLET, own).await?;
+    scenario.label(&one, OUTLET, swapped).await?;
+    scenario.label(&other, OUTLET, own).await?;
     let shown = controller::ask(cluster, &["config", "show", &one]).await?;
     assert!(shown.contains("bound by the configuration alone"), "another outlet: {shown}");
     let wrong = try_wiring(cluster, &one, &[]).await?;
@@ -81,8 +81,8 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
     left_alone(cluster).await?;
 
     // Right again, and of the same outlet and Node as before: what was proven holds.
-    story.label(&one, OUTLET, own).await?;
-    story.label(&other, OUTLET, swapped).await?;
+    scenario.label(&one, OUTLET, own).await?;
+    scenario.label(&other, OUTLET, swapped).await?;
     cordon(cluster, &one, false).await?;
     cluster.machine(&one)?.stop_kubelet();
     let incident = until("the incident is Final", INCIDENT_WITHIN, || async {
@@ -104,10 +104,10 @@ async fn a_right_outlet_is_verified_and_a_swapped_one_is_found() -> Result<()> {
 /// Of two feeds each is proven with the other one off. One that is another machine's proves nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_feeds_each_is_tried_alone() -> Result<()> {
-    let mut story = Story::prepare("e2e-wiring-feeds", Settings::QUICK).await?;
-    let (a, b) = two_feeds(&mut story, false).await?;
-    let [one, other] = idle(&story)?;
-    let cluster = &story.cluster;
+    let mut scenario = Scenario::prepare("e2e-wiring-feeds", Settings::QUICK).await?;
+    let (a, b) = two_feeds(&mut scenario, false).await?;
+    let [one, other] = idle(&scenario)?;
+    let cluster = &scenario.cluster;
     let before = controller::ask_for_any_end(cluster, &["config", "show", &one]).await?;
     let before = String::from_utf8(before.stdout)?;
     assert!(before.contains("the wiring of its outlets was never verified"), "{before}");
@@ -123,7 +123,7 @@ async fn of_two_feeds_each_is_tried_alone() -> Result<()> {
 
     // Both outlets of its plan are the neighbour's: one off alone silences nobody.
     cordon(cluster, &other, true).await?;
-    story.label(&other, "place", &place(&one)?.to_string()).await?;
+    scenario.label(&other, "place", &place(&one)?.to_string()).await?;
     let wrong = try_wiring(cluster, &other, &["--method", "outlet-a"]).await?;
     assert_eq!(found(&wrong)?, (2, vec!["feeds-others".to_owned()]));
     let said = String::from_utf8(wrong.stdout)?;
@@ -137,10 +137,10 @@ async fn of_two_feeds_each_is_tried_alone() -> Result<()> {
 /// Whoever interrupts a trial gets the machine back first, and nothing is recorded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_trial_switched_off_is_switched_on_when_it_is_interrupted() -> Result<()> {
-    let mut story = Story::prepare("e2e-wiring-end", Settings::QUICK).await?;
-    let pdu = installed(&mut story).await?;
-    let [one, _] = idle(&story)?;
-    let cluster = &story.cluster;
+    let mut scenario = Scenario::prepare("e2e-wiring-end", Settings::QUICK).await?;
+    let pdu = installed(&mut scenario).await?;
+    let [one, _] = idle(&scenario)?;
+    let cluster = &scenario.cluster;
     cordon(cluster, &one, true).await?;
     let arguments = ["verify-wiring", one.as_str(), "--yes", one.as_str()];
     let mut trial = controller::ask_and_go_on(cluster, "verify-wiring", &arguments)?;
@@ -168,8 +168,8 @@ async fn what_a_trial_switched_off_is_switched_on_when_it_is_interrupted() -> Re
 }
 
 /// Two nodes without the database.
-fn idle(story: &Story) -> Result<[String; 2]> {
-    let others = story.cluster.bmcs.keys().filter(|node| **node != story.node).cloned();
+fn idle(scenario: &Scenario) -> Result<[String; 2]> {
+    let others = scenario.cluster.bmcs.keys().filter(|node| **node != scenario.node).cloned();
     let others: Vec<String> = others.collect();
     others.try_into().ok().context("three nodes")
 }

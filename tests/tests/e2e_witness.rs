@@ -12,7 +12,7 @@ use node_remedy_tests::webhook::{Door, Plugs};
 use serde_json::json;
 
 use crate::e2e_methods::place;
-use crate::e2e_story::Story;
+use crate::e2e_scenario::Scenario;
 
 /// What a board is asked before it switches a relay.
 const SWITCHES: [&str; 2] = ["GET /cm?cmnd=Power1%20", "GET /cm?cmnd=Power2%20"];
@@ -27,12 +27,12 @@ enum Wired {
 }
 
 /// BMCs switch, and the board is the witness.
-async fn witnessed(name: &str, wired: Wired) -> Result<(Story, Plugs)> {
-    let mut story = Story::prepare(name, Settings::QUICK).await?;
+async fn witnessed(name: &str, wired: Wired) -> Result<(Scenario, Plugs)> {
+    let mut scenario = Scenario::prepare(name, Settings::QUICK).await?;
     let mut machines = Vec::new();
-    for (node, bmc) in &story.cluster.bmcs {
+    for (node, bmc) in &scenario.cluster.bmcs {
         machines.push((place(node)?, bmc));
-        story.label(node, "place", &place(node)?.to_string()).await?;
+        scenario.label(node, "place", &place(node)?.to_string()).await?;
     }
     machines.sort_by_key(|(place, _)| *place);
     if let Wired::ToItsNeighbour = wired {
@@ -40,7 +40,7 @@ async fn witnessed(name: &str, wired: Wired) -> Result<(Story, Plugs)> {
     }
     let ports: Vec<_> = machines.iter().map(|(_, bmc)| bmc.port()).collect();
     let files: Vec<PowerFile> = machines.iter().map(|(_, bmc)| bmc.power_file()).collect();
-    let folder = story.cluster.control_plane().folder().join("relays");
+    let folder = scenario.cluster.control_plane().folder().join("relays");
     let board = Plugs::wired(&folder, Door::PlainBasic, &files).await?;
     let fence = json!({
         "nodeSelector": "kubernetes.io/os=linux",
@@ -75,20 +75,20 @@ async fn witnessed(name: &str, wired: Wired) -> Result<(Story, Plugs)> {
         ],
     });
     let policies = json!({"offTimeout": "5s", "retries": 0, "restarts": 0});
-    story
+    scenario
         .install(&Installation { fence: Some(fence), policies, ..Installation::default() })
         .await?;
-    Ok((story, board))
+    Ok((scenario, board))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_node_is_released_once_another_plugin_reads_it_as_off() -> Result<()> {
-    let (story, board) = witnessed("e2e-witness", Wired::Rightly).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let (scenario, board) = witnessed("e2e-witness", Wired::Rightly).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.ends_well().await?;
-    let incident = story.incident("Final", |one| is_in_phase(one, "Final")).await?;
+    scenario.lose_node()?;
+    scenario.ends_well().await?;
+    let incident = scenario.incident("Final", |one| is_in_phase(one, "Final")).await?;
     let reads = status(&incident, "/proof/by/reads").as_array().map(Vec::len);
     assert_eq!(reads, Some(2), "{:#}", status(&incident, "/proof"));
     for line in SWITCHES {
@@ -99,16 +99,20 @@ async fn a_lost_node_is_released_once_another_plugin_reads_it_as_off() -> Result
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_released_while_the_witness_reads_on() -> Result<()> {
-    let (story, _board) = witnessed("e2e-witness-on", Wired::ToItsNeighbour).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let (scenario, _board) = witnessed("e2e-witness-on", Wired::ToItsNeighbour).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    let incident = story.incident("parked", |one| is_in_phase(one, "Parked")).await?;
+    scenario.lose_node()?;
+    let incident = scenario.incident("parked", |one| is_in_phase(one, "Parked")).await?;
     assert_eq!(status(&incident, "/parked/reason"), "WitnessReadsOn");
-    assert_eq!(story.asked(&story.node)?, (1, 1), "what may be another machine's is on again");
+    assert_eq!(
+        scenario.asked(&scenario.node)?,
+        (1, 1),
+        "what may be another machine's is on again"
+    );
     let plugs = status(&incident, "/parked/plugs").as_array().map(Vec::len);
     assert_eq!(plugs, None, "nothing of it is off: {:#}", status(&incident, "/parked"));
-    let verdict = story.cluster.observer(User::NodeRemedy).judge()?;
+    let verdict = scenario.cluster.observer(User::NodeRemedy).judge()?;
     assert_eq!((verdict.violations, verdict.releases.len()), (vec![], 0));
     controller.terminate().await
 }

@@ -13,97 +13,97 @@ use node_remedy_tests::time::until;
 use node_remedy_tests::{Controller, controller, remedy};
 use serde_json::{Value, json};
 
-use crate::e2e_story::{INCIDENT_WITHIN, Story};
+use crate::e2e_scenario::{INCIDENT_WITHIN, Scenario};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pause_between_off_and_on_leaves_no_machine_off_and_lets_no_other_be_cut() -> Result<()> {
-    let mut story = Story::begin("e2e-paused", &Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let mut scenario = Scenario::begin("e2e-paused", &Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    story.lose_node()?;
-    story.incident("proven off", |incident| status(incident, "/proof").is_object()).await?;
+    scenario.lose_node()?;
+    scenario.incident("proven off", |incident| status(incident, "/proof").is_object()).await?;
     let reason = "new switches";
-    controller::ask(&story.cluster, &["pause", "--reason", reason, "--for", "2h"]).await?;
-    story.ends_well().await?;
-    let told = controller::ask(&story.cluster, &["history", "--pods"]).await?;
-    assert!(told.contains("default/db-0") && told.contains(&story.node), "{told}");
-    let told = controller::ask(&story.cluster, &["status"]).await?;
+    controller::ask(&scenario.cluster, &["pause", "--reason", reason, "--for", "2h"]).await?;
+    scenario.ends_well().await?;
+    let told = controller::ask(&scenario.cluster, &["history", "--pods"]).await?;
+    assert!(told.contains("default/db-0") && told.contains(&scenario.node), "{told}");
+    let told = controller::ask(&scenario.cluster, &["status"]).await?;
     assert!(told.contains("every node by admin") && told.contains(reason), "{told}");
 
-    story.again().await?;
-    story.lose_node()?;
-    until_refused(&story, "Paused").await?;
-    let told = controller::ask(&story.cluster, &["explain", &story.node]).await?;
+    scenario.again().await?;
+    scenario.lose_node()?;
+    until_refused(&scenario, "Paused").await?;
+    let told = controller::ask(&scenario.cluster, &["explain", &scenario.node]).await?;
     assert!(told.contains("paused by admin") && told.contains(", until 20"), "{told}");
-    assert_eq!(story.asked(&story.node)?, (0, 0));
-    controller::ask(&story.cluster, &["resume", "--all"]).await?;
-    story.ends_well().await?;
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0));
+    controller::ask(&scenario.cluster, &["resume", "--all"]).await?;
+    scenario.ends_well().await?;
     controller.terminate().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_excluded_removed_cordoned_or_in_maintenance_is_left_alone() -> Result<()> {
-    let story = Story::begin("e2e-left-alone", &Installation::default()).await?;
-    let mut controller = Controller::start(&story.cluster, "one")?;
+    let scenario = Scenario::begin("e2e-left-alone", &Installation::default()).await?;
+    let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
-    let maintenances = maintenances(&story).await?;
+    let maintenances = maintenances(&scenario).await?;
     // The word that the operator of medik8s writes.
     let fans: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "nodemaintenance.medik8s.io/v1beta1",
         "kind": "NodeMaintenance",
         "metadata": {"name": "fans"},
-        "spec": {"nodeName": story.node, "reason": "new fans"},
+        "spec": {"nodeName": scenario.node, "reason": "new fans"},
     }))?;
     maintenances.create(&PostParams::default(), &fans).await?;
-    story.lose_node()?;
-    until_refused(&story, "Maintenance").await?;
+    scenario.lose_node()?;
+    until_refused(&scenario, "Maintenance").await?;
 
-    let nodes = Api::<Node>::all(story.cluster.client());
+    let nodes = Api::<Node>::all(scenario.cluster.client());
     let edit = async |merge: Value| {
-        nodes.patch(&story.node, &PatchParams::default(), &Patch::Merge(merge)).await
+        nodes.patch(&scenario.node, &PatchParams::default(), &Patch::Merge(merge)).await
     };
     edit(json!({"spec": {"unschedulable": true}})).await?;
     maintenances.delete("fans", &DeleteParams::default()).await?;
-    until_refused(&story, "Cordoned").await?;
+    until_refused(&scenario, "Cordoned").await?;
 
     let exclude = "remediation.medik8s.io/exclude-from-remediation";
-    story.label(&story.node, exclude, "true").await?;
+    scenario.label(&scenario.node, exclude, "true").await?;
     edit(json!({"spec": {"unschedulable": null}})).await?;
-    until_refused(&story, "Excluded").await?;
+    until_refused(&scenario, "Excluded").await?;
 
     let taint = json!({"op": "add", "path": "/spec/taints/-", "value": {
         "key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}});
     let patch: json_patch::Patch = serde_json::from_value(json!([taint]))?;
     let patch = Patch::Json::<Node>(patch);
-    nodes.patch(&story.node, &PatchParams::default(), &patch).await?;
-    story.label(&story.node, exclude, "false").await?;
-    until_refused(&story, "BeingRemoved").await?;
-    assert_eq!(story.asked(&story.node)?, (0, 0), "left alone all the time");
+    nodes.patch(&scenario.node, &PatchParams::default(), &patch).await?;
+    scenario.label(&scenario.node, exclude, "false").await?;
+    until_refused(&scenario, "BeingRemoved").await?;
+    assert_eq!(scenario.asked(&scenario.node)?, (0, 0), "left alone all the time");
 
     // The autoscaler thinks better of it.
-    let node = nodes.get(&story.node).await?;
+    let node = nodes.get(&scenario.node).await?;
     let mut taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
     taints.retain(|taint| taint.key != "ToBeDeletedByClusterAutoscaler");
     edit(json!({"spec": {"taints": taints}})).await?;
-    story.ends_well().await?;
+    scenario.ends_well().await?;
     controller.terminate().await
 }
 
 /// Waits until the lost node is not acted on because of this guard.
-pub(crate) async fn until_refused(story: &Story, guard: &str) -> Result<()> {
-    let budgets = remedy::custom(&story.cluster.client(), "RemedyBudget");
+pub(crate) async fn until_refused(scenario: &Scenario, guard: &str) -> Result<()> {
+    let budgets = remedy::custom(&scenario.cluster.client(), "RemedyBudget");
     until(&format!("refused by {guard}"), INCIDENT_WITHIN, || async {
         let Some(budget) = budgets.get_opt("default").await? else { return Ok(None) };
         let refusals = status(&budget, "/refusals").as_array().cloned().unwrap_or_default();
-        let is_it = |one: &Value| one["node"] == story.node.as_str() && one["guard"] == guard;
+        let is_it = |one: &Value| one["node"] == scenario.node.as_str() && one["guard"] == guard;
         let is_refused = refusals.iter().any(is_it);
-        Ok((is_refused || is_held(story, guard).await?).then_some(()))
+        Ok((is_refused || is_held(scenario, guard).await?).then_some(()))
     })
     .await
 }
 
 /// A word that comes while the one before is taken back may find an incident that waits already: it is held then.
-async fn is_held(story: &Story, guard: &str) -> Result<bool> {
+async fn is_held(scenario: &Scenario, guard: &str) -> Result<bool> {
     let says = match guard {
         "Maintenance" => "in maintenance",
         "Cordoned" => "cordoned by somebody else",
@@ -111,18 +111,18 @@ async fn is_held(story: &Story, guard: &str) -> Result<bool> {
         "BeingRemoved" => "ToBeDeletedByClusterAutoscaler",
         _ => return Ok(false),
     };
-    let events = Api::<Event>::all(story.cluster.client()).list(&ListParams::default()).await?;
+    let events = Api::<Event>::all(scenario.cluster.client()).list(&ListParams::default()).await?;
     let is_so = |event: &Event| {
         event.reason.as_deref() == Some("Held")
-            && event.involved_object.name.as_deref() == Some(&story.node)
+            && event.involved_object.name.as_deref() == Some(&scenario.node)
             && event.message.as_deref().is_some_and(|said| said.contains(says))
     };
     Ok(events.iter().any(is_so))
 }
 
 /// Serves the kind of the Node Maintenance Operator, which is not installed.
-async fn maintenances(story: &Story) -> Result<Api<DynamicObject>> {
-    let client = story.cluster.client();
+async fn maintenances(scenario: &Scenario) -> Result<Api<DynamicObject>> {
+    let client = scenario.cluster.client();
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -11,7 +11,7 @@ use std::process::Command;
 use expect_test::{Expect, expect};
 use node_remedy_tests::Controller;
 
-use crate::sim_night::examples;
+use crate::sim_run::examples;
 
 const REMEDY: &str = "config/remedy.yaml";
 const FENCE: &str = "config/fence-ipmi.yaml";
@@ -207,7 +207,7 @@ fn scenarios() {
         "s-unknown",
         ("seed: 3", "sead: 3"),
         expect![[r#"
-            node-remedy: bad.yaml:5:1: unknown field `sead`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, happenings, expect, expectWithout
+            node-remedy: bad.yaml:5:1: unknown field `sead`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, faults, expect, expectWithout
             exit 1
         "#]],
     );

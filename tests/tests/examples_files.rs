@@ -7,7 +7,7 @@ use std::process::Command;
 
 use node_remedy_tests::Controller;
 
-use crate::sim_night::examples;
+use crate::sim_run::examples;
 
 /// Every file below a folder, in order.
 fn files_below(folder: &Path) -> Vec<PathBuf> {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use node_remedy_tests::Controller;
 
-use crate::sim_night::examples;
+use crate::sim_run::examples;
 
 /// What bash makes of a line in which `$CHECK` is the command and `$FILE` an example.
 fn said(line: &str) -> Result<(String, Option<i32>)> {

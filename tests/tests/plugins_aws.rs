@@ -4,20 +4,21 @@
 //! What is true is read by boto3, never by the plugin.
 
 use anyhow::Result;
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ec2::Ec2;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
 
 /// The method in its region, without a key.
-fn hand(name: &str, ec2: &Ec2) -> Result<Hand> {
-    let hand = Hand::new("aws", name, "moto 5.2 over TLS, signatures checked")?.auth("aws-sigv4");
+fn hand(name: &str, ec2: &Ec2) -> Result<FenceCommand> {
+    let hand =
+        FenceCommand::new("aws", name, "moto 5.2 over TLS, signatures checked")?.auth("aws-sigv4");
     let hand = hand.options(&["--address", &ec2.address(), "--set", "region=eu-west-1"]);
     Ok(hand.options(&["--tls-ca", &ec2.authority().display().to_string()]))
 }
 
 /// The same, where the instances are a group.
-async fn start_in_group(name: &str, user: &str) -> Result<(Ec2, Hand)> {
+async fn start_in_group(name: &str, user: &str) -> Result<(Ec2, FenceCommand)> {
     let ec2 = Ec2::start_in_group(&fresh_folder(&format!("aws-{name}"))?).await?;
     let (id, secret) = ec2.key(user)?;
     let place = format!("autoscaling-address={}", ec2.address());
@@ -26,7 +27,7 @@ async fn start_in_group(name: &str, user: &str) -> Result<(Ec2, Hand)> {
 }
 
 /// A service, and the method with the key of this user.
-async fn start(name: &str, user: &str) -> Result<(Ec2, Hand)> {
+async fn start(name: &str, user: &str) -> Result<(Ec2, FenceCommand)> {
     let ec2 = Ec2::start(&fresh_folder(&format!("aws-{name}"))?).await?;
     let (id, secret) = ec2.key(user)?;
     let hand = hand(name, &ec2)?.account(id, secret)?;

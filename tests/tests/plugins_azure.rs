@@ -4,7 +4,7 @@
 //! What is true is read by that client, never by the plugin.
 
 use anyhow::{Context, Result, bail};
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::public_cloud::PublicCloud;
@@ -19,7 +19,7 @@ struct Cloud(PublicCloud);
 
 impl Cloud {
     /// One, and the method with the secret of this application.
-    async fn start(name: &str, application: &str) -> Result<(Self, Hand)> {
+    async fn start(name: &str, application: &str) -> Result<(Self, FenceCommand)> {
         let stand_in =
             PublicCloud::start("azure", &fresh_folder(&format!("azure-{name}"))?).await?;
         let cloud = Self(stand_in);
@@ -29,13 +29,20 @@ impl Cloud {
     }
 
     /// The method as this application, with this secret.
-    fn hand(&self, name: &str, application: &str, secret: &str) -> Result<Hand> {
+    fn hand(&self, name: &str, application: &str, secret: &str) -> Result<FenceCommand> {
         self.hand_in(&self.tells(application, "tenant")?, name, application, secret)
     }
 
-    fn hand_in(&self, tenant: &str, name: &str, application: &str, secret: &str) -> Result<Hand> {
+    fn hand_in(
+        &self,
+        tenant: &str,
+        name: &str,
+        application: &str,
+        secret: &str,
+    ) -> Result<FenceCommand> {
         let address = self.0.address();
-        let hand = Hand::new("azure", name, "stand-in as published over TLS")?.auth("login");
+        let hand =
+            FenceCommand::new("azure", name, "stand-in as published over TLS")?.auth("login");
         let hand = hand.account(&self.tells(application, "id")?, secret)?;
         let login = format!("login-address={address}");
         let tenant = format!("tenant={tenant}");

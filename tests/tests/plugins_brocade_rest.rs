@@ -7,17 +7,17 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Result;
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::fos::{self, PASSWORD, READER, USERNAME, curl, port};
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::stand_in::StandIn;
 use node_remedy_tests::time::until;
 
-async fn start(name: &str, version: u32) -> Result<(StandIn, Hand)> {
+async fn start(name: &str, version: u32) -> Result<(StandIn, FenceCommand)> {
     let switch = fos::start(&fresh_folder(&format!("brocade-rest-{name}"))?, version).await?;
     let against = format!("stand-in for a switch with Fabric OS {version} over TLS");
-    let hand = Hand::new("brocade-rest", name, &against)?.auth("login");
+    let hand = FenceCommand::new("brocade-rest", name, &against)?.auth("login");
     let authority = switch.authority().display().to_string();
     let hand = hand.options(&["--address", &switch.address(), "--tls-ca", &authority]);
     Ok((switch, hand))

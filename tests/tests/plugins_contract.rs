@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use node_remedy_sandbox::{
-    Action, Authorities, NodeSeen, PlugState, RemedyDecision, RemedyTried, Sandbox, Trust, Verdict,
+    Action, Authorities, NodeFacts, PlugState, RemedyDecision, RemedyTried, Sandbox, Trust, Verdict,
 };
 use node_remedy_tests::ipmi::{Kind, PASSWORD, Power, USERNAME};
 use node_remedy_tests::libvirt::{self, Hypervisor};
@@ -195,7 +195,7 @@ async fn an_earlier_pdu_is_switched_by_a_user_and_by_a_community() -> Result<()>
 /// The world of remedies: everything that one is shown, and each decision of this one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_earlier_remedy_decides() -> Result<()> {
-    let node = NodeSeen {
+    let node = NodeFacts {
         name: "worker-3".to_owned(),
         labels: vec![("polite.example.com/method".to_owned(), "bmc".to_owned())],
         ready: true,
@@ -214,7 +214,7 @@ async fn an_earlier_remedy_decides() -> Result<()> {
         age_s: 30,
     };
     let all = [tried("cluster drain", ""), tried("method bmc", ""), tried("fence", "no way")];
-    let ill = NodeSeen { peers_unhealthy: 2, ..node.clone() };
+    let ill = NodeFacts { peers_unhealthy: 2, ..node.clone() };
     for (version, _) in KEPT {
         let remedy = load(version, "polite")?;
         for (seen, tried, wanted) in [

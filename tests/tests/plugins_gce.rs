@@ -7,7 +7,7 @@
 use std::fs;
 
 use anyhow::{Result, bail};
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::public_cloud::PublicCloud;
@@ -19,7 +19,7 @@ struct Google(PublicCloud);
 
 impl Google {
     /// One, and the method with the key of this account.
-    async fn start(name: &str, account: &str) -> Result<(Self, Hand)> {
+    async fn start(name: &str, account: &str) -> Result<(Self, FenceCommand)> {
         let google = PublicCloud::start("gce", &fresh_folder(&format!("gce-{name}"))?).await?;
         let google = Self(google);
         let hand = google.hand(name, &google.0.file(&format!("{account}.json"))?)?;
@@ -27,9 +27,9 @@ impl Google {
     }
 
     /// The method with this key file.
-    fn hand(&self, name: &str, key_file: &str) -> Result<Hand> {
+    fn hand(&self, name: &str, key_file: &str) -> Result<FenceCommand> {
         let address = self.0.address();
-        let hand = Hand::new("gce", name, "stand-in as published over TLS")?;
+        let hand = FenceCommand::new("gce", name, "stand-in as published over TLS")?;
         let hand = hand.auth("google-service-account").account("unused", key_file)?;
         let token = format!("token-address={address}");
         let hand = hand.options(&["--address", &address, "--set", &token]);

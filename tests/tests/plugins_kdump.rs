@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::{
-    Heard, OpenGate, Sandbox, Seams, Sight, SystemEntropy, TokioClock, Unseen, Watch,
+    OpenGate, Sandbox, Seams, Sight, SystemEntropy, TokioClock, Unseen, Watch, WatchOutcome,
 };
 use node_remedy_tests::process::repository;
 use tokio::net::UdpSocket;
@@ -45,7 +45,7 @@ impl Listener {
     }
 
     /// The next datagram, and what became of it.
-    async fn next(&mut self) -> Result<(SocketAddr, Vec<u8>, Heard)> {
+    async fn next(&mut self) -> Result<(SocketAddr, Vec<u8>, WatchOutcome)> {
         let mut buffer = [0; 2_048];
         let (length, from) = timeout(SOON, self.socket.recv_from(&mut buffer)).await??;
         let data = buffer.get(..length).unwrap_or_default().to_vec();
@@ -54,7 +54,7 @@ impl Listener {
     }
 
     /// Has the real sender send so many messages, and gives what became of each.
-    async fn hear_the_sender(&mut self, count: u32) -> Result<Vec<(Vec<u8>, Heard)>> {
+    async fn hear_the_sender(&mut self, count: u32) -> Result<Vec<(Vec<u8>, WatchOutcome)>> {
         let mut command = Command::new(sender()?);
         let port = self.socket.local_addr()?.port();
         command.args(["-f", "ipv4", "-i", "1"]);
@@ -82,8 +82,8 @@ pub(crate) fn sender() -> Result<PathBuf> {
         .context("no fence_kdump_send: cargo xtask setup")
 }
 
-fn field<'a>(heard: &'a Heard, name: &str) -> Option<&'a str> {
-    let Heard::Seen(Sight::Sighting(fields)) = heard else { return None };
+fn field<'a>(heard: &'a WatchOutcome, name: &str) -> Option<&'a str> {
+    let WatchOutcome::Seen(Sight::Sighting(fields)) = heard else { return None };
     let found = fields.iter().find(|(key, _)| key == name);
     found.map(|(_, value)| value.as_str())
 }
@@ -104,7 +104,7 @@ async fn a_machine_that_dumps_is_seen_as_the_real_sender_says_it() -> Result<()>
 async fn a_stranger_dumps_unseen() -> Result<()> {
     let mut listener = Listener::start(&[[127, 0, 0, 9]]).await?;
     for (_, heard) in listener.hear_the_sender(2).await? {
-        assert_eq!(heard, Heard::Unseen(Unseen::UnknownSender));
+        assert_eq!(heard, WatchOutcome::Unseen(Unseen::UnknownSender));
     }
     Ok(())
 }
@@ -122,7 +122,7 @@ async fn a_machine_of_the_other_byte_order_is_seen_and_other_versions_are_not() 
         let (peer, _, heard) = listener.next().await?;
         assert_eq!(peer, machine.local_addr()?);
         assert_eq!(field(&heard, "byte-order"), order, "{heard:?}");
-        assert!(matches!(heard, Heard::Seen(_)), "{heard:?}");
+        assert!(matches!(heard, WatchOutcome::Seen(_)), "{heard:?}");
     }
     Ok(())
 }

@@ -6,13 +6,13 @@
 use std::fs;
 
 use anyhow::Result;
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::openstack::{ADMIN, Cloud, PASSWORD, READER};
 use node_remedy_tests::process::fresh_folder;
 
-fn hand(name: &str, cloud: &Cloud) -> Result<Hand> {
-    let hand = Hand::new("openstack", name, "keystone 30.0.0 and nova 34.0.0 over TLS")?;
+fn hand(name: &str, cloud: &Cloud) -> Result<FenceCommand> {
+    let hand = FenceCommand::new("openstack", name, "keystone 30.0.0 and nova 34.0.0 over TLS")?;
     let (auth, compute) =
         (format!("auth-url={}", cloud.auth_url), format!("compute-url={}", cloud.compute_url));
     Ok(hand.options(&["--set", &auth, "--set", &compute, "--tls-ca", &cloud.authority()]))

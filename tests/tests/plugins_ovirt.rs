@@ -6,15 +6,15 @@
 use std::fs;
 
 use anyhow::Result;
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::ovirt::{self, ID, PASSWORD, READER, USERNAME, sdk};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::stand_in::StandIn;
 
-async fn start(name: &str) -> Result<(StandIn, Hand)> {
+async fn start(name: &str) -> Result<(StandIn, FenceCommand)> {
     let engine = ovirt::start(&fresh_folder(&format!("ovirt-{name}"))?).await?;
-    let hand = Hand::new("ovirt", name, "stand-in for an engine over TLS")?.auth("login");
+    let hand = FenceCommand::new("ovirt", name, "stand-in for an engine over TLS")?.auth("login");
     let authority = engine.authority().display().to_string();
     let hand = hand.options(&["--address", &engine.address(), "--tls-ca", &authority]);
     Ok((engine, hand))

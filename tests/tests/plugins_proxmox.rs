@@ -5,15 +5,15 @@
 use std::fs;
 
 use anyhow::Result;
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::proxmox::{self, PASSWORD, TOKEN, USERNAME, UUID, power, token_front};
 use node_remedy_tests::stand_in::StandIn;
 
-async fn start(name: &str) -> Result<(StandIn, Hand)> {
+async fn start(name: &str) -> Result<(StandIn, FenceCommand)> {
     let cluster = proxmox::start(&fresh_folder(&format!("proxmox-{name}"))?).await?;
-    let hand = Hand::new("proxmox", name, "fakepve 0.5.0 over TLS")?.auth("login");
+    let hand = FenceCommand::new("proxmox", name, "fakepve 0.5.0 over TLS")?.auth("login");
     let authority = cluster.authority().display().to_string();
     let hand = hand.account(USERNAME, PASSWORD)?;
     let hand = hand.options(&["--address", &cluster.address(), "--tls-ca", &authority]);
@@ -74,7 +74,8 @@ async fn an_api_token_switches_a_machine() -> Result<()> {
     let (cluster, _) = start("token").await?;
     let front = token_front(&cluster, &fresh_folder("proxmox-token-front")?).await?;
     let [name, secret] = TOKEN;
-    let hand = Hand::new("proxmox", "token-front", "a front with API tokens before fakepve")?;
+    let hand =
+        FenceCommand::new("proxmox", "token-front", "a front with API tokens before fakepve")?;
     let hand = hand.auth("header").account(name, secret)?;
     let authority = front.authority().display().to_string();
     let hand = hand.options(&["--address", &front.address(), "--tls-ca", &authority]);

@@ -5,21 +5,21 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::{PASSWORD, Power, USERNAME};
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::redfish::Emulator;
 
 /// An emulator, and the method that reaches it. Whom it trusts the test says.
-async fn start(name: &str) -> Result<(Emulator, Hand)> {
+async fn start(name: &str) -> Result<(Emulator, FenceCommand)> {
     let emulator = Emulator::start(&fresh_folder(&format!("redfish-{name}"))?).await?;
-    let hand = Hand::new("redfish", name, "sushy-emulator over TLS")?.auth("basic");
+    let hand = FenceCommand::new("redfish", name, "sushy-emulator over TLS")?.auth("basic");
     let hand = hand.account(USERNAME, PASSWORD)?.options(&["--address", &emulator.address()]);
     Ok((emulator, hand))
 }
 
 /// The same, whose authority is trusted.
-async fn start_trusted(name: &str) -> Result<(Emulator, Hand)> {
+async fn start_trusted(name: &str) -> Result<(Emulator, FenceCommand)> {
     let (emulator, hand) = start(name).await?;
     let hand = hand.options(&["--tls-ca", &emulator.authority().display().to_string()]);
     Ok((emulator, hand))

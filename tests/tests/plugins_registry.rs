@@ -11,12 +11,12 @@ use anyhow::{Context, Result, ensure};
 use node_remedy_api::conditions::{REASON_SIGNED_ANOTHER, REASON_UNSIGNED, REASON_WRONG_KEY};
 use node_remedy_api::fenceplugin::Image;
 use node_remedy_registry::artifact::Artefact;
-use node_remedy_registry::cache::{Cache, Kept};
+use node_remedy_registry::cache::{Cache, CachedImage};
 use node_remedy_registry::client::Client;
 use node_remedy_registry::credentials::Account;
 use node_remedy_registry::pull;
-use node_remedy_registry::pull::Wanted;
-use node_remedy_registry::transport::{Way, Word};
+use node_remedy_registry::pull::PullSpec;
+use node_remedy_registry::transport::{Initiator, Transport};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::signature::PublicKey;
 use node_remedy_sandbox::{Authorities, SystemNames, Trust};
@@ -64,13 +64,13 @@ pub(crate) struct Asking<'a> {
 pub(crate) async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> Result<Artefact> {
     let image: Image = image.parse()?;
     let trust = asking.authority.map(|pem| Authorities::from_pem(pem.as_bytes())).transpose()?;
-    let way = Way {
+    let way = Transport {
         net: &Sockets,
         names: &SystemNames,
         guarded: &[],
         plain_http: trust.is_none(),
         trust: trust.map_or(Trust::SystemAuthorities, Trust::Authorities),
-        word: Word::Object,
+        initiator: Initiator::Object,
     };
     let account = asking.account.map(|password| Account {
         username: USERNAME.to_owned(),
@@ -80,7 +80,7 @@ pub(crate) async fn fetch(image: &str, component: &str, asking: &Asking<'_>) -> 
     let signatures = asking.signatures;
     let reference = image.reference();
     let wanted =
-        Wanted { reference, component, component_bytes_max: COMPONENT_BYTES_MAX, signatures };
+        PullSpec { reference, component, component_bytes_max: COMPONENT_BYTES_MAX, signatures };
     Ok(pull(&mut client, wanted).await?.checked(component)?)
 }
 
@@ -455,7 +455,7 @@ async fn the_cache_serves_what_a_registry_gave_and_nothing_that_was_changed() ->
     push(&[&path, &image, "--plain-http", "--key", &ours])?;
     let (cached, now) = (folder.join("cache"), std::time::UNIX_EPOCH);
     let artefact = signed(&image, &wanted).await?;
-    let kept = Kept { image: image.clone(), artefact };
+    let kept = CachedImage { image: image.clone(), artefact };
     Cache::open(&cached)?.put(&wanted, &kept, now)?;
     registry.stop();
     let why = refusal(&image, &wanted).await;

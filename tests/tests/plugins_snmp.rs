@@ -16,7 +16,7 @@ use node_remedy_tests::time::until;
 use tokio::time::Instant;
 
 /// An agent, and files with secrets for it.
-struct Hand {
+struct FenceCommand {
     agent: Agent,
     model: Model,
     folder: PathBuf,
@@ -29,7 +29,7 @@ struct Ended {
     took: Duration,
 }
 
-impl Hand {
+impl FenceCommand {
     async fn start(name: &str, model: Model) -> Result<Self> {
         let folder = fresh_folder(&format!("plugins-snmp-{name}"))?;
         let agent = Agent::start(&folder, model).await?;
@@ -92,7 +92,7 @@ fn user(name: &str, auth: &str, privacy: &str, parameters: &[&str]) -> Vec<Strin
 #[tokio::test(flavor = "multi_thread")]
 async fn every_device_is_switched_off_and_on_and_snmpget_agrees() -> Result<()> {
     for model in Model::ALL {
-        let hand = Hand::start(model.word(), model).await?;
+        let hand = FenceCommand::start(model.word(), model).await?;
         for (action, code, dark) in [
             ("status", 0, vec![]),
             ("off", 0, vec![3]),
@@ -118,7 +118,7 @@ async fn every_device_is_switched_off_and_on_and_snmpget_agrees() -> Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_version_and_protocol_is_spoken() -> Result<()> {
-    let hand = Hand::start("versions", Model::ApcRpdu2).await?;
+    let hand = FenceCommand::start("versions", Model::ApcRpdu2).await?;
     let mut rows: Vec<(&str, Vec<String>)> =
         vec![("v1", community("1", WRITER)), ("v2c", community("2c", WRITER))];
     rows.extend(USERS.iter().map(|one| (one.name, user(one.name, AUTH, PRIVACY, one.parameters))));
@@ -145,7 +145,7 @@ async fn every_version_and_protocol_is_spoken() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plug_that_does_not_exist_is_never_off() -> Result<()> {
     for model in Model::ALL {
-        let hand = Hand::start(&format!("absent-{}", model.word()), model).await?;
+        let hand = FenceCommand::start(&format!("absent-{}", model.word()), model).await?;
         for version in ["1", "2c"] {
             for action in ["off", "status"] {
                 let ended = hand.fence_plainly(version, action, "99").await?;
@@ -166,7 +166,7 @@ async fn a_plug_that_does_not_exist_is_never_off() -> Result<()> {
 async fn another_make_s_device_is_not_switched() -> Result<()> {
     for (made, taken_for) in [(Model::Eaton, Model::ApcRpdu), (Model::Switch, Model::EatonManaged)]
     {
-        let mut hand = Hand::start(&format!("other-{}", made.word()), made).await?;
+        let mut hand = FenceCommand::start(&format!("other-{}", made.word()), made).await?;
         hand.model = taken_for;
         let ended = hand.fence_plainly("2c", "off", "3").await?;
         assert_eq!(ended.code, 1, "{}", ended.said);
@@ -178,7 +178,7 @@ async fn another_make_s_device_is_not_switched() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_refusal_says_what_to_check_and_soon() -> Result<()> {
-    let hand = Hand::start("refusals", Model::ApcRpdu).await?;
+    let hand = FenceCommand::start("refusals", Model::ApcRpdu).await?;
     let good = "sha256-aes256";
     let right = ["auth-protocol=sha256", "privacy-protocol=aes256"];
     let rows: Vec<(&str, Vec<String>, &str)> = vec![
@@ -227,7 +227,7 @@ async fn each_refusal_says_what_to_check_and_soon() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_that_says_yes_and_does_nothing_is_never_believed() -> Result<()> {
     for model in [Model::ApcRpdu2, Model::Eaton, Model::Switch] {
-        let hand = Hand::start(&format!("stuck-{}", model.word()), model).await?;
+        let hand = FenceCommand::start(&format!("stuck-{}", model.word()), model).await?;
         hand.agent.fail("stuck")?;
         let brief = ["--timeout".to_owned(), "8".to_owned()];
         let options = [community("2c", WRITER), brief.to_vec()].concat();
@@ -246,7 +246,7 @@ async fn a_device_that_says_yes_and_does_nothing_is_never_believed() -> Result<(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_s_power_is_cut_with_it() -> Result<()> {
-    let hand = Hand::start("poe", Model::Switch).await?;
+    let hand = FenceCommand::start("poe", Model::Switch).await?;
     let power = ["--set".to_owned(), "poe-port=1.3".to_owned()];
     let options = [community("2c", WRITER), power.to_vec()].concat();
     for (action, values) in [("off", 2), ("on", 1)] {
@@ -265,7 +265,7 @@ async fn a_port_s_power_is_cut_with_it() -> Result<()> {
 /// A secret is a file, under a name that the method knows.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_further_secret_is_given_by_its_name() -> Result<()> {
-    let hand = Hand::start("secrets", Model::ApcRpdu).await?;
+    let hand = FenceCommand::start("secrets", Model::ApcRpdu).await?;
     let with = |pair: &str| vec!["--credential".to_owned(), pair.to_owned()];
     for (options, says) in [
         (with("community"), "expected NAME=FILE"),

@@ -6,15 +6,15 @@
 use std::fs;
 
 use anyhow::Result;
-use node_remedy_tests::Hand;
+use node_remedy_tests::FenceCommand;
 use node_remedy_tests::ipmi::Power;
 use node_remedy_tests::process::fresh_folder;
 use node_remedy_tests::stand_in::StandIn;
 use node_remedy_tests::vsphere::{self, PASSWORD, USERNAME, UUID, libcloud};
 
-async fn start(name: &str, username: &str) -> Result<(StandIn, Hand)> {
+async fn start(name: &str, username: &str) -> Result<(StandIn, FenceCommand)> {
     let vcenter = vsphere::start(&fresh_folder(&format!("vmware-{name}"))?).await?;
-    let hand = Hand::new("vmware", name, "stand-in for vCenter over TLS")?.auth("login");
+    let hand = FenceCommand::new("vmware", name, "stand-in for vCenter over TLS")?.auth("login");
     let authority = vcenter.authority().display().to_string();
     let hand = hand.account(username, PASSWORD)?;
     let hand = hand.options(&["--address", &vcenter.address(), "--tls-ca", &authority]);

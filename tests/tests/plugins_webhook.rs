@@ -49,7 +49,7 @@ const HOME_MADE: &[&str] = &[
 ];
 
 /// A device, and a file with a password for it.
-struct Hand {
+struct FenceCommand {
     plugs: Plugs,
     folder: PathBuf,
     door: Door,
@@ -61,7 +61,7 @@ struct Ended {
     said: String,
 }
 
-impl Hand {
+impl FenceCommand {
     async fn start(name: &str, door: Door, late: Duration) -> Result<Self> {
         let folder = fresh_folder(&format!("plugins-webhook-{name}"))?;
         let plugs = Plugs::start(&folder, door, late).await?;
@@ -102,7 +102,7 @@ impl Hand {
 #[tokio::test(flavor = "multi_thread")]
 async fn outlets_of_three_kinds_are_switched_and_another_client_agrees() -> Result<()> {
     for (name, door) in [("open", Door::Open), ("basic", Door::Basic), ("bearer", Door::Bearer)] {
-        let hand = Hand::start(name, door, Duration::from_millis(700)).await?;
+        let hand = FenceCommand::start(name, door, Duration::from_millis(700)).await?;
         for (shape, plug, path, on, off) in [
             (SHELLY, "0", "/rpc/Switch.GetStatus?id=0", json!(true), json!(false)),
             (TASMOTA, "", "/cm?cmnd=Power", json!("ON"), json!("OFF")),
@@ -132,7 +132,7 @@ async fn outlets_of_three_kinds_are_switched_and_another_client_agrees() -> Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_or_not_known_is_not_off() -> Result<()> {
-    let hand = Hand::start("missing", Door::Open, Duration::ZERO).await?;
+    let hand = FenceCommand::start("missing", Door::Open, Duration::ZERO).await?;
     let other_word =
         [&HOME_MADE[..1], &["on-words=up", "off-words=down"], &HOME_MADE[3..]].concat();
     for (shape, plug, says) in [
@@ -155,13 +155,13 @@ async fn what_is_not_there_or_not_known_is_not_off() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_not_let_in_or_not_proven_is_told() -> Result<()> {
-    let hand = Hand::start("login", Door::Bearer, Duration::ZERO).await?;
+    let hand = FenceCommand::start("login", Door::Bearer, Duration::ZERO).await?;
     fs::write(hand.folder.join("password"), "wrong\n")?;
     let ended = hand.fence("off", "0", SHELLY).await?;
     assert_eq!(ended.code, 1);
     assert!(ended.said.contains("HTTP 401; check the credential"), "{}", ended.said);
     fs::write(hand.folder.join("password"), format!("{PASSWORD}\n"))?;
-    let other = Hand::start("other", Door::Bearer, Duration::ZERO).await?;
+    let other = FenceCommand::start("other", Door::Bearer, Duration::ZERO).await?;
     fs::copy(other.plugs.authority(), hand.plugs.authority())?;
     let ended = hand.fence("off", "0", SHELLY).await?;
     assert_eq!(ended.code, 1);

@@ -1,15 +1,15 @@
-//! A night in which node after node is lost, each by itself: from the second on nothing more is begun
+//! A run in which node after node is lost, each by itself: from the second on nothing more is begun
 //! for twenty minutes, then one is let through, and what becomes of it decides about the last one. The
 //! process that led is killed meanwhile: the next one knows the same.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// What of a night's expectations did not come true.
-fn missed(policies: &str, happenings: &str, expected: &str) -> Vec<String> {
+/// What of a run's expectations did not come true.
+fn missed(policies: &str, faults: &str, expected: &str) -> Vec<String> {
     let text = format!(
         "title: one after the other
 seed: 7
@@ -31,13 +31,13 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 60s, kubeletStops: node-1 }}
 - {{ at: 180s, kubeletStops: node-2 }}
 - {{ at: 300s, kubeletStops: node-3 }}
 - {{ at: 310s, kubeletStops: node-4 }}
 - {{ at: 10m, controllerKilled: {{ lasts: 60s }} }}
-{happenings}expect:
+{faults}expect:
 - {{ fact: twoWriters, times: 0 }}
 - {{ fact: powerChanged, where: {{ node: node-1, power: \"off\" }}, times: 1, by: 180s }}
 - {{ fact: powerChanged, where: {{ node: node-2, power: \"off\" }}, times: 1, by: 300s }}
@@ -45,8 +45,9 @@ happenings:
 "
     );
     let source = Source { name: "a breaker".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(&text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 const BREAKER: &str = "{ breaker: { maxIncidents: 2, window: 30m, coolDown: 20m } }";
@@ -68,7 +69,7 @@ fn from_the_second_on_nothing_is_begun_until_one_that_is_let_through_ends_well()
 - { fact: powerChanged, where: { node: node-4, power: "off" }, times: 1, after: 2580s, by: 3060s }"#;
     assert_eq!(missed(BREAKER, STUCK, failed), none, "another cool-down after it parked");
 
-    // The same nights without it: it is the breaker that holds them back.
+    // The same runs without it: it is the breaker that holds them back.
     let at_once = r#"- { fact: powerChanged, where: { node: node-3, power: "off" }, times: 1, by: 420s }
 - { fact: powerChanged, where: { node: node-4, power: "off" }, times: 1, by: 540s }"#;
     assert_eq!(missed("{}", "", at_once), none);

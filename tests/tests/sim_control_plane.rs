@@ -1,14 +1,14 @@
-//! Nights of twelve nodes of which three carry the control plane: one that is lost is fenced, and of
+//! Runs of twelve nodes of which three carry the control plane: one that is lost is fenced, and of
 //! two that are lost neither, although two of twelve are no storm.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// What of a night's expectations did not come true.
-fn missed(role: &str, happenings: &str, expected: &str) -> Vec<String> {
+/// What of a run's expectations did not come true.
+fn missed(role: &str, faults: &str, expected: &str) -> Vec<String> {
     let text = format!(
         "title: the control plane
 seed: 7
@@ -29,16 +29,17 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
-{happenings}
+faults:
+{faults}
 expect:
 - {{ fact: twoWriters, times: 0 }}
 {expected}
 "
     );
     let source = Source { name: "the control plane".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(&text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 const CONTROL_PLANE: &str = r#"node-role.kubernetes.io/control-plane: """#;
@@ -54,6 +55,6 @@ fn of_three_control_plane_nodes_one_is_fenced_and_of_two_lost_ones_none() {
     let none: [String; 0] = [];
     assert_eq!(missed(CONTROL_PLANE, ONE, FIRST_IS_CUT), none);
     assert_eq!(missed(CONTROL_PLANE, TWO, NONE_IS_CUT), none);
-    // The same night without the label: it is the guard that holds it back.
+    // The same run without the label: it is the guard that holds it back.
     assert_eq!(missed("type: other", TWO, FIRST_IS_CUT), none);
 }

@@ -8,10 +8,10 @@ use node_remedy_simulate::{Part, Played, play};
 use node_remedy_swarm::judge::timeline;
 use node_remedy_world::facts::What;
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// One node is lost after a minute; what `night` gives is said besides.
-struct Night {
+/// One node is lost after a minute; what `run` gives is said besides.
+struct SeedRun {
     name: &'static str,
     policies: &'static str,
     node: &'static str,
@@ -21,8 +21,8 @@ struct Night {
     step: usize,
 }
 
-const NIGHTS: [Night; 4] = [
-    Night {
+const RUNS: [SeedRun; 4] = [
+    SeedRun {
         name: "from its opening to its end",
         policies: "{ coolDown: 1s }",
         node: "",
@@ -30,7 +30,7 @@ const NIGHTS: [Night; 4] = [
         at_s: 82..115,
         step: 4,
     },
-    Night {
+    SeedRun {
         name: "while a person is waited for",
         policies: "{ coolDown: 1s, approval: true }",
         node: "",
@@ -38,7 +38,7 @@ const NIGHTS: [Night; 4] = [
         at_s: 84..150,
         step: 30,
     },
-    Night {
+    SeedRun {
         name: "while a device is waited for",
         policies: "{ coolDown: 1s }",
         node: "",
@@ -47,7 +47,7 @@ const NIGHTS: [Night; 4] = [
         at_s: 90..170,
         step: 30,
     },
-    Night {
+    SeedRun {
         name: "while it is parked",
         policies: "{ coolDown: 1s }",
         node: ", systemUUID: 4c4c4544-0051-4810-8031-b8c04f4e3231, bmc: { guid: 9d3a7c52-61f0-4b1e-8d24-70f5c2a81b66 }",
@@ -57,8 +57,8 @@ const NIGHTS: [Night; 4] = [
     },
 ];
 
-fn played(night: &Night, deletes: &str) -> Played {
-    let Night { policies, node, happens, .. } = night;
+fn played(run: &SeedRun, deletes: &str) -> Played {
+    let SeedRun { policies, node, happens, .. } = run;
     let text = format!(
         "title: a NodeFence is deleted
 seed: 3
@@ -84,7 +84,7 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 60s, kubeletStops: node-a }}
 {deletes}
 {happens}
@@ -92,7 +92,7 @@ expect:
 - {{ fact: twoWriters, times: 0 }}
 "
     );
-    play(&parse(&text), Part::With).expect("a night")
+    play(&parse(&text), Part::With).expect("a run")
 }
 
 /// In the end the node is Ready, nothing of ours stands on it, and no incident is open.
@@ -122,10 +122,10 @@ const REMOVE: &str = "remove: { kind: NodeFence, name: node-a-1 } }";
 
 #[test] // promise: P7
 fn a_nodefence_that_is_deleted_stays_until_its_incident_is_over_whatever_its_phase() {
-    for night in &NIGHTS {
-        for at in night.at_s.clone().step_by(night.step) {
-            let played = played(night, &format!("- {{ at: {at}s, {REMOVE}"));
-            check(&played, &format!("{} at {at} s", night.name));
+    for run in &RUNS {
+        for at in run.at_s.clone().step_by(run.step) {
+            let played = played(run, &format!("- {{ at: {at}s, {REMOVE}"));
+            check(&played, &format!("{} at {at} s", run.name));
         }
     }
 }
@@ -134,11 +134,11 @@ fn a_nodefence_that_is_deleted_stays_until_its_incident_is_over_whatever_its_pha
 fn the_task_of_a_nodefence_that_is_gone_ends_whatever_its_phase_and_leaves_nothing() {
     let edit =
         "edit: { kind: NodeFence, name: node-a-1, merge: { metadata: { finalizers: null } } } }";
-    for night in &NIGHTS {
-        for at in night.at_s.clone().step_by(night.step) {
+    for run in &RUNS {
+        for at in run.at_s.clone().step_by(run.step) {
             let deletes = format!("- {{ at: {at}s, {edit}\n- {{ at: {at}001ms, {REMOVE}");
-            let played = played(night, &deletes);
-            check(&played, &format!("{} at {at} s, past its finalizer", night.name));
+            let played = played(run, &deletes);
+            check(&played, &format!("{} at {at} s, past its finalizer", run.name));
         }
     }
 }

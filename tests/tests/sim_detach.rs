@@ -7,9 +7,9 @@ use node_remedy_simulate::{Part, play};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// A night in which node-a ails so, its BMC says nothing for ten minutes, and the policy is this.
+/// A run in which node-a ails so, its BMC says nothing for ten minutes, and the policy is this.
 fn check(ailment: &str, policies: &str, and_then: &str, expected: &str) {
     let text = format!(
         "title: the driver checks
@@ -38,7 +38,7 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 60s, {ailment}: node-a }}
 {and_then}expect:
 - {{ fact: twoWriters, times: 0 }}
@@ -47,7 +47,7 @@ happenings:
 "
     );
     let scenario = parse(&text);
-    let played = play(&scenario, Part::With).expect("a night");
+    let played = play(&scenario, Part::With).expect("a run");
     let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
     let unmet: Vec<String> = unmet.map(ToString::to_string).collect();
     assert_eq!(unmet, [""; 0], "{}", timeline(&played.facts));

@@ -1,4 +1,4 @@
-//! Nights in which the management network of a process is lost for long: nothing is opened while no device
+//! Runs in which the management network of a process is lost for long: nothing is opened while no device
 //! answers it, and one that hears them leads.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
@@ -6,11 +6,11 @@
 use node_remedy_controller::refusals::Reason;
 use node_remedy_simulate::{Part, Played, play};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// A night in which `happenings` befall three nodes with a BMC each, of which node-a is lost after six
+/// A run in which `faults` hit three nodes with a BMC each, of which node-a is lost after six
 /// minutes. Devices are asked every five.
-fn check(controllers: u32, happenings: &str, expected: &str) -> Played {
+fn check(controllers: u32, faults: &str, expected: &str) -> Played {
     let text = format!(
         "title: the management network is lost
 seed: 11
@@ -28,15 +28,15 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
-{happenings}- {{ at: 360s, kubeletStops: node-a }}
+faults:
+{faults}- {{ at: 360s, kubeletStops: node-a }}
 expect:
 - {{ fact: twoWriters, times: 0 }}
 {expected}
 "
     );
     let scenario = parse(&text);
-    let played = play(&scenario, Part::With).expect("a night");
+    let played = play(&scenario, Part::With).expect("a run");
     let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
     let unmet: Vec<String> = unmet.map(ToString::to_string).collect();
     assert_eq!(unmet, [""; 0]);

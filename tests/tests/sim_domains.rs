@@ -1,11 +1,11 @@
-//! A night in which two nodes of one rack are lost in the same moment, where one of a rack may be worked on at
+//! A run in which two nodes of one rack are lost in the same moment, where one of a rack may be worked on at
 //! a time: one after the other.
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-const NIGHT: &str = "title: two of a rack
+const SCENARIO: &str = "title: two of a rack
 seed: 7
 duration: 20m
 nodes:
@@ -31,7 +31,7 @@ configuration:
     kind: Secret
     metadata: { name: bmc-credentials, namespace: node-remedy }
     stringData: { username: admin, password: simulated }
-happenings:
+faults:
 - { at: 60s, nodeCondition: { node: a-1, type: KernelDeadlock, status: \"True\", reason: Task } }
 - { at: 60s, nodeCondition: { node: a-2, type: KernelDeadlock, status: \"True\", reason: Task } }
 - { when: { fact: kubeletStarted, where: { node: a-1 } }, after: 1s, nodeCondition: { node: a-1, type: KernelDeadlock, status: \"False\", reason: Fine } }
@@ -47,8 +47,9 @@ expect:
 
 #[test] // promise: A19
 fn two_of_a_rack_that_are_lost_at_once_are_fenced_one_after_the_other() {
-    let source = Source { name: "domains".to_owned(), text: NIGHT.to_owned() };
-    let story = tell(&parse(NIGHT), &source, Beside::Nothing).expect("a story that can be told");
+    let source = Source { name: "domains".to_owned(), text: SCENARIO.to_owned() };
+    let timeline =
+        tell(&parse(SCENARIO), &source, Comparison::Nothing).expect("a timeline that can be told");
     let none: [String; 0] = [];
-    assert_eq!(story.with.outcome.missed, none);
+    assert_eq!(timeline.with.outcome.missed, none);
 }

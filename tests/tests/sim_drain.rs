@@ -1,13 +1,13 @@
-//! Nights of five nodes of which one is ill and alive: it is drained before it is fenced, as far as the
+//! Runs of five nodes of which one is ill and alive: it is drained before it is fenced, as far as the
 //! disruption budget of the pods on it allows.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// What of a night's expectations did not come true. The node is ill from second 60 on; a drain, and
+/// What of a run's expectations did not come true. The node is ill from second 60 on; a drain, and
 /// the fence four minutes after it.
 fn missed(budget: &str, happens: &str, expected: &[&str]) -> Vec<String> {
     let expected =
@@ -47,7 +47,7 @@ configuration:
     kind: PodDisruptionBudget
     metadata: {{ name: db, namespace: default }}
     spec: {{ selector: {{ matchLabels: {{ app: db }} }}, {budget} }}
-happenings:
+faults:
 - {{ at: 10s, nodeCondition: {{ node: node-1, type: KernelDeadlock, status: \"False\", reason: Fine }} }}
 - {{ at: 60s, nodeCondition: {{ node: node-1, type: KernelDeadlock, status: \"True\", reason: Task }} }}
 {happens}expect:
@@ -55,8 +55,9 @@ happenings:
 {expected}"
     );
     let source = Source { name: "drain".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(&text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 const NONE: [String; 0] = [];

@@ -1,14 +1,14 @@
-//! Nights of nine nodes of which some are cordoned: one that is lost is fenced only while enough of the
+//! Runs of nine nodes of which some are cordoned: one that is lost is fenced only while enough of the
 //! others can take its pods.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// What of a night's expectations did not come true.
-fn missed(policies: &str, happenings: &str, expected: &str) -> Vec<String> {
+/// What of a run's expectations did not come true.
+fn missed(policies: &str, faults: &str, expected: &str) -> Vec<String> {
     let text = format!(
         "title: no room
 seed: 7
@@ -29,18 +29,19 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 10s, cordon: node-8 }}
 - {{ at: 10s, cordon: node-9 }}
-{happenings}- {{ at: 60s, kubeletStops: node-1 }}
+{faults}- {{ at: 60s, kubeletStops: node-1 }}
 expect:
 - {{ fact: twoWriters, times: 0 }}
 {expected}
 "
     );
     let source = Source { name: "headroom".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(&text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 /// Without the lost node and two that are cordoned six of nine are left, and five with a third.

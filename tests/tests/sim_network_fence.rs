@@ -7,9 +7,9 @@ use node_remedy_simulate::{Part, play};
 use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
-/// A night in which node-a is lost, in a cluster with such a csi-addons.
+/// A run in which node-a is lost, in a cluster with such a csi-addons.
 fn check(cluster: &str, drivers: &str, and_then: &str, expected: &str) {
     let asked = "driver: block.csi.node-remedy.io, secretName: s, secretNamespace: ns, pool: a";
     check_asked(asked, cluster, drivers, and_then, expected);
@@ -55,7 +55,7 @@ configuration:
         storageDrivers: [{drivers}]
       isolation: [{{ name: cut, methods: [storage] }}]
       recovery: [{{ name: back, methods: [storage] }}]
-happenings:
+faults:
 - {{ at: 60s, kubeletStops: node-a }}
 {and_then}expect:
 - {{ fact: twoWriters, times: 0 }}
@@ -66,7 +66,7 @@ happenings:
 
 fn check_text(text: &str) {
     let scenario = parse(text);
-    let played = play(&scenario, Part::With).expect("a night");
+    let played = play(&scenario, Part::With).expect("a run");
     let unmet = scenario.expect.iter().filter(|one| one.judge(&played.facts).is_err());
     let unmet: Vec<String> = unmet.map(ToString::to_string).collect();
     assert_eq!(unmet, [""; 0], "{}", timeline(&played.facts));

@@ -1,12 +1,12 @@
-//! Nights in which no device proves that a node is off, and nights in which its Node is deleted.
+//! Runs in which no device proves that a node is off, and runs in which its Node is deleted.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::{examples, parse};
+use crate::sim_run::{examples, parse};
 
-/// What of a night's expectations did not come true: node-a's machine loses its power at second 60.
+/// What of a run's expectations did not come true: node-a's machine loses its power at second 60.
 fn missed(remedy: &str, last: &str, happens: &str, expected: &str) -> Vec<String> {
     let path = examples().join("config/fence-ipmi.yaml");
     let fence = std::fs::read_to_string(path).expect("an example");
@@ -39,7 +39,7 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 60s, powerOffByHand: node-a }}
 {happens}expect:
 - {{ fact: twoWriters, times: 0 }}
@@ -47,8 +47,9 @@ happenings:
 "
     );
     let source = Source { name: "no device, no Node".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(&text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 /// A machine that lost its power at 60 s is seen off by a person at 300 s, and repaired at 600 s.

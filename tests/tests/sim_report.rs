@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use node_remedy_report::html;
 use node_remedy_tests::Controller;
 
-use crate::sim_night::examples;
+use crate::sim_run::examples;
 
 /// Runs `node-remedy simulate`.
 fn simulate(arguments: &[&str]) -> Output {
@@ -18,11 +18,11 @@ fn simulate(arguments: &[&str]) -> Output {
     command.output().expect("node-remedy was built")
 }
 
-fn report(story: &str, to: &str) -> (PathBuf, String) {
+fn report(timeline: &str, to: &str) -> (PathBuf, String) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sim-report");
     std::fs::create_dir_all(&folder).expect("a folder");
     let page = folder.join(to);
-    let scenario = examples().join(format!("scenarios/{story}.yaml"));
+    let scenario = examples().join(format!("scenarios/{timeline}.yaml"));
     let scenario = scenario.to_str().expect("a path");
     let made = simulate(&[scenario, "--report", page.to_str().expect("a path")]);
     assert!(made.stderr.is_empty(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -34,8 +34,8 @@ fn verify(page: &Path) -> Output {
     simulate(&["--verify", page.to_str().expect("a path")])
 }
 
-fn check_reproduced(story: &str) {
-    let (page, text) = report(story, &format!("{story}.html"));
+fn check_reproduced(timeline: &str) {
+    let (page, text) = report(timeline, &format!("{timeline}.html"));
     assert!(text.len() < html::PAGE_BYTES_MAX, "{} bytes", text.len());
     let verified = verify(&page);
     let said = String::from_utf8_lossy(&verified.stdout);
@@ -94,7 +94,7 @@ fn the_page_of_a_bmc_that_says_yes_shows_its_answers_and_its_status() {
 #[test]
 fn the_page_of_a_dark_rack_says_first_that_nothing_was_cut_and_why() {
     let (_, text) = report("dark-rack", "rack.html");
-    assert!(text.contains("<h1>nothing was cut: unwell 10 of 30 = 33 % ≥ 30 %</h1>"));
+    assert!(text.contains("<h1>nothing was cut: unhealthy 10 of 30 = 33 % ≥ 30 %</h1>"));
     let (page, _) = text.split_once("<script").expect("a page with data");
     assert!(page.contains(">30 devices<") && page.contains(">60 pods, volumes<"));
 }
@@ -163,8 +163,8 @@ fn with_passwords() -> String {
     kind: ConfigMap
     metadata: { name: fence-method-old, namespace: node-remedy }
     data: { old.properties: \"agent_name=fence_ipmilan\\npasswd=letmein\\n\" }
-happenings:";
-    let text = text.replacen("happenings:", map, 1);
+faults:";
+    let text = text.replacen("faults:", map, 1);
     let secret = "{ username: root, password: hunter2 }";
     text.replace("../config/", "").replace("{ username: admin, password: simulated }", secret)
 }
@@ -184,7 +184,7 @@ fn files(folder: &str, scenario: &str) -> PathBuf {
 /// and the report is reproduced.
 #[test]
 fn no_credential_of_a_scenario_is_in_what_is_written() {
-    let scenario = files("sim-blot", &with_passwords());
+    let scenario = files("sim-redact", &with_passwords());
     let page = scenario.with_file_name("page.html");
     let [scenario, page_name] = [&scenario, &page].map(|path| path.to_str().expect("a path"));
     let played = simulate(&[scenario, "--report", page_name, "--only-with"]);
@@ -215,7 +215,7 @@ fn a_wrong_password_stays_wrong() {
     assert!(said.contains("password"), "{said}");
 }
 
-/// A snapshot of a cluster with an old configuration: the password is gone, the story is told.
+/// A snapshot of a cluster with an old configuration: the password is gone, the timeline is told.
 #[test]
 fn no_credential_of_a_snapshot_is_in_what_is_written() {
     let snapshot = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
@@ -227,7 +227,7 @@ fn no_credential_of_a_snapshot_is_in_what_is_written() {
                   "{\"data\":{\"passwd\":\"hunter2\"}}" } },
           "data": { "login": "root", "passwd": "hunter2" } },
     ] });
-    let path = files("sim-blot-snapshot", &snapshot.to_string());
+    let path = files("sim-redact-snapshot", &snapshot.to_string());
     let path = path.to_str().expect("a path");
     let played = simulate(&[path, "--lose", "node-a", "--output", "json"]);
     let said = String::from_utf8_lossy(&played.stdout);
@@ -300,7 +300,7 @@ fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {
     for how in ["--lose", "--dark"] {
         let said = told(&[how, "rack=b"]);
         assert!(said.contains("nothing was cut: silent at once: 4 ≥ 3 nodes"), "{said}");
-        assert!(said.contains("rack=b: unwell 4 of 4 = 100 %"), "{said}");
+        assert!(said.contains("rack=b: unhealthy 4 of 4 = 100 %"), "{said}");
         assert!(said.contains("look at what the silent nodes share"), "{said}");
     }
     let said = told(&["--lose", "node-1"]);

@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
 /// The node's network is lost after a minute; its storage Lease is renewed every 10 s until `until_s`.
-/// What of the night's expectations did not come true.
+/// What of the run's expectations did not come true.
 fn missed(policies: &str, until_s: u64, expected: &str) -> Vec<String> {
     let mut renewals = String::new();
     for at in (0..until_s).step_by(10) {
@@ -44,15 +44,16 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 60s, networkLost: node-a }}
 {renewals}expect:
 {expected}
 "
     );
     let source = Source { name: "a storage lease".to_owned(), text: text.clone() };
-    let story = tell(&parse(&text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(&text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 const ASKED: &str = "{ storageLeases: { namespace: storage, maxAge: 40s } }";

@@ -8,15 +8,15 @@ use node_remedy_swarm::judge::{judge, timeline};
 use node_remedy_swarm::scene::Setting;
 use node_remedy_world::facts::{Fact, What};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
 /// Each seed is another order of arrival, and other last renewals of Leases.
 const SEEDS: u64 = 20;
 /// How many are behind the switch.
 const BEHIND: usize = 40;
 
-/// A night of two minutes: the switch dies after the first, for all of them within a second and a half.
-fn night(seed: u64, happens: &str) -> String {
+/// A run of two minutes: the switch dies after the first, for all of them within a second and a half.
+fn run(seed: u64, happens: &str) -> String {
     format!(
         "title: forty of a hundred
 seed: {seed}
@@ -32,7 +32,7 @@ configuration:
     kind: Secret
     metadata: {{ name: bmc-credentials, namespace: node-remedy }}
     stringData: {{ username: admin, password: simulated }}
-happenings:
+faults:
 - {{ at: 60s, {happens} }}
 expect:
 - {{ fact: powerChanged, times: 0 }}
@@ -53,8 +53,8 @@ fn silent(facts: &[Fact]) -> Vec<&str> {
 fn forty_of_a_hundred_that_fall_silent_in_any_order_are_left_alone() {
     let mut orders = BTreeSet::new();
     for seed in 0..SEEDS {
-        let scenario = parse(&night(seed, "within: 1500ms, rackSilent: [behind]"));
-        let played = play(&scenario, Part::With).expect("a night");
+        let scenario = parse(&run(seed, "within: 1500ms, rackSilent: [behind]"));
+        let played = play(&scenario, Part::With).expect("a run");
         let silent = silent(&played.facts);
         assert_eq!(silent.len(), BEHIND, "seed {seed}");
         orders.insert(silent.iter().map(|node| (*node).to_owned()).collect::<Vec<_>>());
@@ -63,11 +63,11 @@ fn forty_of_a_hundred_that_fall_silent_in_any_order_are_left_alone() {
         assert_eq!(judgement.broken, [], "seed {seed}: {}", told());
         assert_eq!(judgement.commanded, [], "seed {seed}: {}", told());
         assert_eq!(played.collected.incidents.len(), 0, "seed {seed}: {}", told());
-        // Each says in the end how many are unwell, and what the limit is.
+        // Each says in the end how many are unhealthy, and what the limit is.
         for node in silent {
             let mut refused = played.collected.refused.iter().filter(|one| one.node == *node);
             let last = refused.next_back().map(|one| one.reason.to_string()).unwrap_or_default();
-            let says = "unwell 40 of 100 = 40 % ≥ 30 %";
+            let says = "unhealthy 40 of 100 = 40 % ≥ 30 %";
             assert!(last.contains(says), "seed {seed}, {node}: {last}");
         }
     }
@@ -77,7 +77,7 @@ fn forty_of_a_hundred_that_fall_silent_in_any_order_are_left_alone() {
 /// The same cluster, of which one is lost alone: it is the storm that kept the others on.
 #[test]
 fn one_of_a_hundred_is_fenced() {
-    let played = play(&parse(&night(1, "kubeletStops: behind-07")), Part::With).expect("a night");
+    let played = play(&parse(&run(1, "kubeletStops: behind-07")), Part::With).expect("a run");
     let is_cut =
         |fact: &&Fact| matches!(&fact.what, What::PowerChanged { node, .. } if node == "behind-07");
     assert!(played.facts.iter().any(|fact| is_cut(&fact)), "{}", timeline(&played.facts));

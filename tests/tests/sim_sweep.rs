@@ -1,6 +1,6 @@
-//! Hundreds of nights, each another seed, way of being lost and fault of the BMC.
+//! Hundreds of runs, each another seed, way of being lost and fault of the BMC.
 //!
-//! `NODE_REMEDY_SIM_SEEDS=FROM..TO` plays other or more of them. A night that breaks a promise is
+//! `NODE_REMEDY_SIM_SEEDS=FROM..TO` plays other or more of them. A run that breaks a promise is
 //! printed with its seed, its scenario and everything that happened.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use node_remedy_simulate::{Part, play};
 use node_remedy_world::facts::Power;
 
-use crate::sim_night::{Kind, LOST, Night};
+use crate::sim_run::{Kind, LOST, SeedRun};
 use node_remedy_swarm::judge::{Judgement, judge, timeline};
 use node_remedy_swarm::scene::Setting;
 
 /// What fits into a minute on two cores in a debug build.
 const SEEDS: Range<u64> = 0..203;
-/// Of several nights that went wrong, how many are printed.
+/// Of several runs that went wrong, how many are printed.
 const TOLD: usize = 3;
 
 #[test]
-fn no_night_breaks_a_promise() {
+fn no_run_breaks_a_promise() {
     let seeds = seeds();
     let next = AtomicU64::new(seeds.start);
     let wrong = Mutex::new(BTreeMap::new());
@@ -36,7 +36,7 @@ fn no_night_breaks_a_promise() {
                     if seed >= seeds.end {
                         break;
                     }
-                    if let Some(told) = went_wrong(&Night::of(seed)) {
+                    if let Some(told) = went_wrong(&SeedRun::of(seed)) {
                         wrong.lock().expect("a list").insert(seed, told);
                     }
                 }
@@ -49,22 +49,22 @@ fn no_night_breaks_a_promise() {
     assert!(wrong.is_empty(), "{told}\n{} seeds went wrong: {all:?}", all.len());
 }
 
-/// Plays a night; what is wrong with it, its scenario and its facts.
-fn went_wrong(night: &Night) -> Option<String> {
-    let played = play(&night.scenario(), Part::With).expect("a night that can be played");
+/// Plays a run; what is wrong with it, its scenario and its facts.
+fn went_wrong(run: &SeedRun) -> Option<String> {
+    let played = play(&run.scenario(), Part::With).expect("a run that can be played");
     let mut judgement = judge(&played.facts, &Setting::default());
     let broken = std::mem::take(&mut judgement.broken);
     let broken = broken.iter().map(ToString::to_string);
-    let broken: Vec<String> = broken.chain(of_this_night(night, &judgement)).collect();
+    let broken: Vec<String> = broken.chain(of_this_run(run, &judgement)).collect();
     if broken.is_empty() {
         return None;
     }
-    let (yaml, facts) = (night.yaml(), timeline(&played.facts));
-    Some(format!("\n{night:?}\n{yaml}\n{facts}\n{judgement:#?}\nbroken: {broken:#?}\n"))
+    let (yaml, facts) = (run.yaml(), timeline(&played.facts));
+    Some(format!("\n{run:?}\n{yaml}\n{facts}\n{judgement:#?}\nbroken: {broken:#?}\n"))
 }
 
-/// What this very night promises besides, by what its BMC is good for.
-fn of_this_night(night: &Night, judgement: &Judgement) -> Vec<String> {
+/// What this very run promises besides, by what its BMC is good for.
+fn of_this_run(run: &SeedRun, judgement: &Judgement) -> Vec<String> {
     let mut broken = Vec::new();
     let mut promise = |holds: bool, what: &str| {
         if !holds {
@@ -74,10 +74,10 @@ fn of_this_night(night: &Night, judgement: &Judgement) -> Vec<String> {
     let others = judgement.commanded.iter().any(|(_, node, _)| node != LOST);
     promise(!others, "only the lost machine is switched");
     let accepted = judgement.offs_accepted.values().copied().max().unwrap_or_default();
-    match night.fault.kind {
+    match run.fault.kind {
         Kind::Honest => {
             // Where the answer is lost, the same command is sent again within its session.
-            let told_once = accepted <= 1 || night.fault.name == "reply_lost";
+            let told_once = accepted <= 1 || run.fault.name == "reply_lost";
             // Somebody who switches it on before it was proven off has undone it.
             let undone = judgement.interfered;
             promise(told_once || undone, "an honest BMC is told off once");
@@ -86,7 +86,7 @@ fn of_this_night(night: &Night, judgement: &Judgement) -> Vec<String> {
             promise(over, "the incident is over");
             let ready = judgement.ready.get(LOST).is_some_and(|status| status == "True");
             promise(ready, "the node is well again");
-            if night.back_ms.is_none() {
+            if run.back_ms.is_none() {
                 promise(judgement.incidents.len() == 1, "there is one incident");
                 promise(judgement.times(Power::On) == 1, "the machine is on again");
                 let pod = judgement.runs_on.get("default/db-0");

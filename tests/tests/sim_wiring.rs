@@ -2,17 +2,18 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 
-use crate::sim_night::parse;
+use crate::sim_run::parse;
 
 const CROSSED: &str = include_str!("sim_wiring/crossed-outlets.yaml");
 
 /// What of the scenario's expectations did not come true.
 fn missed(text: &str) -> Vec<String> {
     let source = Source { name: "crossed-outlets".to_owned(), text: text.to_owned() };
-    let story = tell(&parse(text), &source, Beside::Nothing).expect("a story that can be told");
-    story.with.outcome.missed
+    let timeline =
+        tell(&parse(text), &source, Comparison::Nothing).expect("a timeline that can be told");
+    timeline.with.outcome.missed
 }
 
 #[test] // promise: P8

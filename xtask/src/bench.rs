@@ -13,8 +13,9 @@ pub(crate) const HELP: &str = "\
   floor       what a real control plane itself needs to move a pod with a volume once its node's
               machine is proven off: five runs, released by hand, without node-remedy
   end-to-end  from a node's last heartbeat to the end of its incident: five runs
-  memory      what node-remedy needs of memory and CPU while nothing happens, with 3, 1,000 and
-              5,000 simulated nodes of ten pods each. Makes a release build first
+  memory      what node-remedy needs of memory and CPU while nothing happens, and until it is ready, with 3, 1,000
+              and 5,000 simulated nodes of ten pods each, or as many as `--nodes` says. `--against BINARY`
+              measures another build in the same clusters. Makes a release build first
   decide      decisions a second on one core, and one pass over 15,000 nodes: time and memory, beside the
               parsing of those nodes' JSON; the gate while one of three zones is dark. Makes a release
               build of the pure part, which takes seconds
@@ -29,6 +30,7 @@ pub(crate) const HELP: &str = "\
 
 Examples:
   cargo xtask bench floor
+  cargo xtask bench memory --nodes 1000,5000 --against /root/node-remedy-before
   cargo xtask bench methods
 ";
 
@@ -86,7 +88,10 @@ const BENCHES: [Bench; 6] = [
 ];
 
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let [name] = arguments else { bail!("name one bench; see --help") };
+    let Some((name, more)) = arguments.split_first() else { bail!("name one bench; see --help") };
+    if !more.is_empty() && *name != "memory" {
+        bail!("found {more:?} after {name}, expected nothing; see --help");
+    }
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == *name) else {
         bail!("there is no bench {name:?}; see --help");
     };
@@ -100,7 +105,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     }
     run_logged("building the benches", "bench-build", &mut bench.build.command())?;
     let mut measure = Command::new(bench.build.program());
-    let status = measure.current_dir(root()).arg(bench.name).status()?;
+    let status = measure.current_dir(root()).arg(bench.name).args(more).status()?;
     if !status.success() {
         bail!("bench {name} ended with {status}");
     }

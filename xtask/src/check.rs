@@ -1,16 +1,20 @@
 //! `cargo xtask check`: everything that a machine can say about the sources without running them.
 
-use anyhow::{Result, bail};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
 
 use crate::progress::{Stopwatch, run_logged};
-use crate::root::{cargo, root};
-use crate::{codegen, plugins, tidy};
+use crate::root::{at, cargo, root};
+use crate::source::Source;
+use crate::{codegen, plugins, prerequisites, tidy};
 
 pub(crate) const HELP: &str = "\
   format     cargo fmt --all --check
   lints      cargo clippy --workspace --all-targets -- -D warnings
-  tidy       dependency arrows, lints in every crate, module heads, links, named tests, plugins'
-             shape, the SDK's examples, file sizes
+  tidy       dependency arrows, circles of files, lints in every crate, module heads, links, named tests,
+             promises, words not to use, plugins' shape, the SDK's examples, file sizes
+  prose      vale on the pages, by the rules in .vale/styles; the first time it is built with Go, a minute
   generated  cargo xtask codegen --check
   packages   cargo publish --dry-run of the SDK and of what speaks SNMP beside it
 
@@ -23,10 +27,11 @@ Examples:
 
 type Check = (&'static str, fn() -> Result<()>);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     ("format", format),
     ("tidy", tidy),
     ("lints", lints),
+    ("prose", prose),
     ("generated", codegen::check),
     ("packages", packages),
 ];
@@ -70,6 +75,25 @@ fn lints() -> Result<()> {
     let mut clippy = cargo();
     clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     run_logged("linting", "check-lints", &mut clippy)?;
+    Ok(())
+}
+
+/// Pages of our own words: not what others said, what was, or what is generated.
+fn prose() -> Result<()> {
+    const NOT_OURS: &[&str] =
+        &["docs/proposals.md", "tests/runs.md", "tests/fixtures/", "CHANGELOG.md"];
+    prerequisites::vale()?;
+    let pages = Source::all(root())?;
+    let pages = pages.iter().filter(|page| page.has_extension("md"));
+    let pages = pages.filter(|page| !NOT_OURS.iter().any(|path| page.path.starts_with(path)));
+    let mut vale = Command::new(at(prerequisites::VALE));
+    vale.current_dir(root()).args(["--output", "line"]).args(pages.map(|page| &page.path));
+    let output = vale.output().context("failed to start vale")?;
+    let findings = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        bail!("{} findings\n{findings}{told}", findings.lines().count());
+    }
     Ok(())
 }
 

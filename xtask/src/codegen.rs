@@ -14,7 +14,7 @@ use crate::{plugins, prerequisites};
 pub(crate) const HELP: &str = "\
 Writes what is generated and kept: deploy/crds, deploy/schemas and docs/defaults.md from the types
 of host/api, deploy/rbac.yaml from the permission table, deploy/admission.yaml, docs/metrics.md, and
-the README's picture and output from a simulated night; and the copies of the contract and of the
+the README's picture and output from a simulated run; and the copies of the contract and of the
 licence that the SDK's package carries. With --check
 nothing is written: a file that differs from what would be written, is missing or is one too many
 is a failure.
@@ -99,9 +99,9 @@ fn files(generated: &Path) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let mut metrics = program();
     metrics.arg("metrics");
     let metrics = run_logged("generating the metrics' reference", "codegen-metrics", &mut metrics)?;
-    let mut night = program();
-    night.args(["simulate", SHOWN, "--picture"]).arg(&picture);
-    let night = run_logged("playing the README's night", "codegen-night", &mut night)?;
+    let mut run = program();
+    run.args(["simulate", SHOWN, "--picture"]).arg(&picture);
+    let run = run_logged("playing the README's run", "codegen-run", &mut run)?;
     let readme = fs::read_to_string(at("README.md")).context("failed to read README.md")?;
     Ok(vec![
         ("deploy/rbac.yaml", rbac.into_bytes()),
@@ -109,7 +109,7 @@ fn files(generated: &Path) -> Result<Vec<(&'static str, Vec<u8>)>> {
         ("docs/metrics.md", metrics.into_bytes()),
         ("docs/defaults.md", fs::read(generated.join("defaults.md")).context("no defaults.md")?),
         ("docs/lost-node.svg", fs::read(&picture).context("the simulator drew no picture")?),
-        ("README.md", with_output(&readme, &excerpt(&night)?)?.into_bytes()),
+        ("README.md", with_output(&readme, &excerpt(&run)?)?.into_bytes()),
     ])
 }
 
@@ -128,9 +128,9 @@ fn program() -> Command {
     program
 }
 
-/// The heart of a night: from the first off on, and how it ended.
-fn excerpt(night: &str) -> Result<String> {
-    let lines: Vec<&str> = night.lines().collect();
+/// The heart of a run: from the first off on, and how it ended.
+fn excerpt(run: &str) -> Result<String> {
+    let lines: Vec<&str> = run.lines().collect();
     let first = lines.iter().position(|line| line.contains("switching off"));
     let last = lines.iter().position(|line| line.starts_with('✓'));
     let (Some(first), Some(last)) = (first, last) else {

@@ -18,10 +18,10 @@ Sets up what the levels need, runs them, and prints each one's result. Without a
   exhaustive everything that can happen to two controllers and one machine
   crash      calls of the scenarios in tests/scenarios going wrong in every way, for 2 minutes at most;
              `cargo xtask sim --crash` plays all of them
-  bugs       every scenario of tests/scenarios and tests/seams ends as it says; bugs sown on purpose, each to be
-             found by the corpus of attacks, a scenario, or nights drawn from seeds; `cargo xtask sim --bugs`
+  bugs       every scenario of tests/scenarios and tests/seams ends as it says; bugs seeded on purpose, each to be
+             found by the corpus of attacks, a scenario, or runs drawn from seeds; `cargo xtask sim --bugs`
              seeks each with all of them
-  swarm      three minutes of nights drawn from seeds; `cargo xtask sim` plays more
+  swarm      three minutes of runs drawn from seeds; `cargo xtask sim` plays more
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices
   apiserver  against a real control plane
@@ -66,7 +66,7 @@ const TESTS: &str = "node-remedy-tests";
 const SMALL_WORLD: &str = "node-remedy-small-world";
 const SWARM: &str = "node-remedy-swarm";
 
-/// How the swarm is run: with optimised code in which bugs can be sown.
+/// How the swarm is run: with optimised code in which bugs can be seeded.
 macro_rules! played {
     ($($argument:literal),*) => {
         &[

@@ -39,7 +39,7 @@ struct Subcommand {
 const COMMANDS: [Subcommand; 10] = [
     Subcommand {
         name: "demo",
-        summary: "three nights of a cluster, simulated, each with its report; needs only Rust",
+        summary: "three runs of a cluster, simulated, each with its report; needs only Rust",
         help: demo::HELP,
         run: demo::run,
     },
@@ -51,7 +51,7 @@ const COMMANDS: [Subcommand; 10] = [
     },
     Subcommand {
         name: "sim",
-        summary: "plays nights drawn from seeds, in which everything goes wrong",
+        summary: "plays runs drawn from seeds, in which everything goes wrong",
         help: sim::HELP,
         run: sim::run,
     },

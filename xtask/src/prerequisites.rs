@@ -29,6 +29,10 @@ pub(crate) const CONTROL_PLANE: Release = ("go.mod", "control-plane");
 /// The models are compared with this release, too.
 pub(crate) const OLDER_CONTROL_PLANE: Release = ("v1.36/go.mod", "v1.36/control-plane");
 
+/// What reads the prose of the pages, and its version: later ones require a module that the proxy does not serve.
+pub(crate) const VALE: &str = "target/vale/vale";
+const VALE_MODULE: &str = "github.com/vale-cli/vale/v3/cmd/vale@v3.22.0";
+
 /// The target that plugins are built for. Of several who ask at once, one adds it.
 pub(crate) fn wasm_target() -> Result<()> {
     static ADDING: Mutex<()> = Mutex::new(());
@@ -228,6 +232,23 @@ fn build_control_plane(module: &str, binary: &Path) -> Result<()> {
     let what = format!("building a control plane of Kubernetes {version} (4 to 10 min)");
     run_logged(&what, &format!("setup-control-plane-{major}.{minor}"), &mut build)?;
     stamp::put(binary, &hash)
+}
+
+/// Builds vale, which needs Go and a C compiler.
+pub(crate) fn vale() -> Result<()> {
+    let binary = at(VALE);
+    if stamp::is_fresh(&binary, VALE_MODULE) {
+        return Ok(());
+    }
+    let go = find_program("go").context("Go is not installed")?;
+    let mut install = Command::new(go);
+    install
+        .current_dir(at("target"))
+        .env("GOBIN", binary.parent().context("a binary in no folder")?)
+        .env("GOWORK", "off")
+        .args(["install", VALE_MODULE]);
+    run_logged("building vale", "setup-vale", &mut install)?;
+    stamp::put(&binary, VALE_MODULE)
 }
 
 /// `target/debug/node-remedy`.

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: nights drawn from seeds, played with optimised code.
+//! `cargo xtask sim`: runs drawn from seeds, played with optimised code.
 
 use std::process::Command;
 
@@ -9,24 +9,24 @@ use crate::root::{at, cargo, root};
 use crate::setup::Part;
 
 pub(crate) const HELP: &str = "\
-Plays nights drawn from seeds: who is lost and how, what BMCs do wrong, node-remedy's processes
+Plays runs drawn from seeds: who is lost and how, what BMCs do wrong, node-remedy's processes
 killed and paused, a bad way to the API server, people who act behind its back. Each is judged by
-what truly happened. Of the first nights that break a promise the shortest are sought that still do,
-and told with seed, commit and log; they are in target/nights with their logs and reports, and
+what truly happened. Of the first runs that break a promise the shortest are sought that still do,
+and told with seed, commit and log; they are in target/runs with their logs and reports, and
 `node-remedy simulate` plays them. The first build takes minutes.
 
-  --seeds N      how many nights; 1,000 if nothing is said
+  --seeds N      how many runs; 1,000 if nothing is said
   --seed S       the first one's seed
-  --replay SEED  plays one night twice, the second time while other threads play others, and prints
+  --replay SEED  plays one run twice, the second time while other threads play others, and prints
                  all that happened
-  --minutes M    simulated minutes of a night; 25 if nothing is said
-  --nodes N      nodes of a night, 3 to 9; also LOW..HIGH, from which it is drawn, both included
+  --minutes M    simulated minutes of a run; 25 if nothing is said
+  --nodes N      nodes of a run, 3 to 9; also LOW..HIGH, from which it is drawn, both included
   --threads T    as many as there are cores if nothing is said
-  --for MINUTES  as many nights as this allows, up to --seeds; with --crash, as many plans
-  --output json  the summary as one object: rates, violations, the shortest nights, coverage
+  --for MINUTES  as many runs as this allows, up to --seeds; with --crash, as many plans
+  --output json  the summary as one object: rates, violations, the shortest runs, coverage
   --crash        plays the scenarios of tests/scenarios with each of their calls going wrong in each
                  way; with --only NAME those of one scenario
-  --bugs         sows each of the known bugs, one at a time, and says how many nights find it
+  --bugs         sows each of the known bugs, one at a time, and says how many runs find it
   --bug BUG      sows this one
   --first-only   of each bug only what finds it first
   --write FILE   writes the table of bugs into FILE; it belongs into tests/swarm/bugs.md
@@ -34,7 +34,7 @@ and told with seed, commit and log; they are in target/nights with their logs an
 Examples:
   cargo xtask sim --seeds 10000
   cargo xtask sim --seeds 1000 --nodes 5..9
-  cargo xtask sim --seeds 1000 --output json > nights.json
+  cargo xtask sim --seeds 1000 --output json > runs.json
   cargo xtask sim --replay 5017
   cargo xtask sim --bugs --seeds 500
 ";

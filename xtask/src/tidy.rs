@@ -6,6 +6,7 @@ mod arrows;
 mod circles;
 mod documents;
 mod examples;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +49,9 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     findings.extend(circles::findings(&sources));
     findings.extend(largest_crate(&sources));
     findings.extend(documents::unknown_tests(&sources));
+    findings.extend(documents::outside_the_book(&sources));
     findings.extend(Matrix::read(&sources).findings());
+    findings.extend(words::findings(&sources));
     findings.extend(plugin_shapes(&sources));
     Ok(findings)
 }

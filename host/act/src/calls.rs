@@ -33,7 +33,7 @@ use node_remedy_store::store::Plugins;
 use node_remedy_store::{authorize, describe};
 
 pub use crate::calls::circuit_breaker::Breaker;
-pub use crate::calls::device_mutex::Turns;
+pub use crate::calls::device_mutex::DeviceMutexes;
 pub use crate::calls::last_errors::LastErrors;
 /// After begin-effect a call needs this much of the lease: the longest a device takes to
 /// act on a command that it received.
@@ -44,7 +44,7 @@ const LAPSES_MAX: u32 = 8;
 
 /// What a call is asked to do.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct CallRequest {
     /// The method, as the run's plan has it.
     pub method: Method,
     /// Where its plugin may connect.
@@ -65,7 +65,7 @@ pub struct Asked {
     pub system_uuid: Option<String>,
 }
 
-impl Asked {
+impl CallRequest {
     /// A read of no operation.
     pub fn read(method: &Method, grants: &[Grant]) -> Self {
         Self {
@@ -212,7 +212,7 @@ pub struct Calls<C> {
     /// Against which the age of evidence is told.
     pub clock: Clock,
     /// Whose turn it is at each device.
-    pub turns: Turns,
+    pub device_mutexes: DeviceMutexes,
     /// Which plugins are left alone for a while.
     pub breaker: Breaker,
     /// How the plugins from outside failed last.
@@ -221,7 +221,7 @@ pub struct Calls<C> {
 
 impl<C: Cluster> Calls<C> {
     /// Calls a method whose intent is recorded; `cancel` asks it to stop.
-    pub async fn call(&self, asked: &Asked, cancel: Cancel) -> Called {
+    pub async fn call(&self, asked: &CallRequest, cancel: Cancel) -> Called {
         let noted = self.gate.note(&asked.operation);
         if asked.method.is_network_fence() {
             return Box::pin(self.network_fence(asked, || noted.is_withdrawn())).await;
@@ -230,7 +230,7 @@ impl<C: Cluster> Calls<C> {
             Ok(ready) => ready,
             Err(why) => return not_made(&why),
         };
-        let turn = self.turns.at(&asked.method, &call.grants);
+        let turn = self.device_mutexes.at(&asked.method, &call.grants);
         let _turn = turn.lock().await;
         let mut tries_left = LAPSES_MAX;
         loop {
@@ -265,17 +265,17 @@ impl<C: Cluster> Calls<C> {
     /// Asks a method's device whether it answers, whoever leads: nothing may begin. `None` where somebody
     /// else has its turn there.
     pub async fn probe(&self, method: &Method, grants: &[Grant]) -> Option<End> {
-        let asked = Asked {
+        let asked = CallRequest {
             action: Action::Monitor,
             operation: "probe".to_owned(),
             deadline: PROBE_MAX,
-            ..Asked::read(method, grants)
+            ..CallRequest::read(method, grants)
         };
         let (plugin, call) = match self.prepare(&asked, Cancel::new()).await {
             Ok(ready) => ready,
             Err(why) => return Some(not_made(&why).end),
         };
-        let turn = self.turns.at(method, &call.grants);
+        let turn = self.device_mutexes.at(method, &call.grants);
         let _turn = turn.try_lock().ok()?;
         let seams = Seams { gate: Arc::new(ReadsOnly), ..self.seams.clone() };
         Some(match self.run(method, plugin, call, seams).await {
@@ -314,7 +314,7 @@ impl<C: Cluster> Calls<C> {
         if let Some(name) = method.plugin.as_deref().filter(|name| Plugins::is_watcher(name)) {
             return describe::watcher_ready(&self.plugins, name, method, grants);
         }
-        let asked = Asked::read(method, grants);
+        let asked = CallRequest::read(method, grants);
         self.prepare(&asked, Cancel::new()).await.map(|_| ())
     }
 
@@ -325,7 +325,7 @@ impl<C: Cluster> Calls<C> {
 
     async fn prepare(
         &self,
-        asked: &Asked,
+        asked: &CallRequest,
         cancel: Cancel,
     ) -> Result<(Arc<sandbox::Plugin>, Call), String> {
         let method = &asked.method;
@@ -373,7 +373,7 @@ fn left_alone(why: String) -> Called {
 
 /// A1: whether what is to be cut may have come back since anybody looked. Recording the intent,
 /// reading a Secret and waiting for a device's turn may take long.
-pub(super) fn is_out_of_date(asked: &Asked, now: Time) -> bool {
+pub(super) fn is_out_of_date(asked: &CallRequest, now: Time) -> bool {
     let is_cut = match asked.action {
         Action::Off | Action::Reset => true,
         Action::On | Action::Status | Action::Monitor => false,

@@ -7,7 +7,7 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use node_remedy_api::conditions::NODE_FENCED;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow};
 use serde_json::json;
 
@@ -62,11 +62,11 @@ pub async fn delete_pod<C: Cluster>(
         PodDelete::EvictAtOnce => Some(0),
         PodDelete::Graceful | PodDelete::Evict => None,
     };
-    let uid = (!is_sown(Bug::DeletesByName)).then(|| pod.uid.clone());
+    let uid = (!is_seeded(Bug::DeletesByName)).then(|| pod.uid.clone());
     let how = DeleteHow { grace_s, uid, ..DeleteHow::default() };
     settled(match delete {
         PodDelete::Force | PodDelete::Graceful => cluster.delete::<Pod>(at, &how).await,
-        PodDelete::Evict | PodDelete::EvictAtOnce if is_sown(Bug::BudgetIgnored) => {
+        PodDelete::Evict | PodDelete::EvictAtOnce if is_seeded(Bug::BudgetIgnored) => {
             cluster.delete::<Pod>(at, &how).await
         }
         PodDelete::Evict | PodDelete::EvictAtOnce => cluster.evict(at, &how).await,

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource as _, ResourceExt as _};
 use node_remedy_api::nodefence::{JobTemplate, NodeFence};
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_runtime::names::job_name;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ pub fn build(
     // The one that was looked at, by one name only.
     spec.service_account_name = account_of(spec);
     spec.service_account = None;
-    if !is_sown(Bug::JobOnItsNode) {
+    if !is_seeded(Bug::JobOnItsNode) {
         keep_away(spec, &nodefence.spec.node.name);
     }
     spec.volumes.get_or_insert_default().push(description_volume());

@@ -25,7 +25,7 @@ use node_remedy_sandbox::{Cidr, SendGate as _};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::calls::{Asked, Calls, held_back, is_out_of_date};
+use crate::calls::{CallRequest, Calls, held_back, is_out_of_date};
 
 /// Says whose a NetworkFence is: the NodeFence's name.
 pub const OF_NODEFENCE: &str = "node-remedy.io/nodefence";
@@ -67,7 +67,7 @@ enum Turn {
 }
 
 /// The object that a call is about.
-struct Wanted<'a> {
+struct DesiredFence<'a> {
     name: String,
     incident: &'a str,
     /// Fenced.
@@ -77,8 +77,8 @@ struct Wanted<'a> {
 /// One call under way.
 struct Work<'a, C> {
     calls: &'a Calls<C>,
-    asked: &'a Asked,
-    wanted: Wanted<'a>,
+    asked: &'a CallRequest,
+    wanted: DesiredFence<'a>,
     /// What is asked may have been done, by this call or before.
     may_have_acted: bool,
     /// The answer to a write of an off was lost, so the API server may create the object later.
@@ -89,12 +89,12 @@ impl<C: Cluster> Calls<C> {
     /// Does what is asked; `is_withdrawn` says whether its intent still stands.
     pub(super) async fn network_fence(
         &self,
-        asked: &Asked,
+        asked: &CallRequest,
         is_withdrawn: impl Fn() -> bool,
     ) -> Called {
         let until = Instant::now() + asked.deadline;
         let incident = asked.operation.rsplit_once('/').map_or(&*asked.operation, |(name, _)| name);
-        let wanted = Wanted::of(incident, &asked.method);
+        let wanted = DesiredFence::of(incident, &asked.method);
         let mut work =
             Work { calls: self, asked, wanted, may_have_acted: false, may_fence_later: false };
         let mut why = "no answer of the API server".to_owned();
@@ -147,7 +147,7 @@ impl<C: Cluster> Calls<C> {
     }
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> DesiredFence<'a> {
     fn of(incident: &'a str, method: &Method) -> Self {
         let name = name(incident, &method.name);
         Self { name, incident, spec: spec_of(&method.parameters) }

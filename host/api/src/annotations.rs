@@ -3,7 +3,7 @@
 
 /// Asks a parked run to try again.
 pub const RETRY: &str = "node-remedy.io/retry";
-/// Stops a run: `NODEFENCE-UID`, or `NODEFENCE-UID/leave-off`.
+/// Stops an incident: `NODEFENCE-UID`, or `NODEFENCE-UID/leave-off`.
 pub const ABORT: &str = "node-remedy.io/abort";
 /// Allows the first off where policy asks for a person: `NODEFENCE-UID`.
 pub const APPROVE: &str = "node-remedy.io/approve";

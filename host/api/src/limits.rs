@@ -16,16 +16,16 @@ pub const FOUND_CHARACTERS_MAX: usize = 60;
 pub const THRESHOLDS_MAX: usize = 64;
 /// Remedies that one configuration defines.
 pub const REMEDIES_MAX: usize = 64;
-/// Rungs of one ladder, `remedy1` to `remedy5`: a structural schema needs them spelled out.
-pub const RUNGS_MAX: usize = 5;
+/// Remedy steps of one ladder, `remedy1` to `remedy5`: a structural schema needs them spelled out.
+pub const REMEDY_STEPS_MAX: usize = 5;
 /// Signs of one threshold: a person still sees what it means.
-pub const SIGNS_MAX: usize = 16;
+pub const SYMPTOMS_MAX: usize = 16;
 /// Parts of one `all` or `any`.
-pub const SIGN_PARTS_MAX: usize = 8;
+pub const SYMPTOM_PARTS_MAX: usize = 8;
 /// Reasons or sources that one sign names.
-pub const SIGN_WORDS_MAX: usize = 16;
+pub const SYMPTOM_WORDS_MAX: usize = 16;
 /// Events or changes that a sign counts to.
-pub const SIGN_COUNT_MAX: u32 = 100;
+pub const SYMPTOM_COUNT_MAX: u32 = 100;
 /// Labels by which failure domains are told apart: zone, room, rack, switch, two PDUs, with room.
 pub const TOPOLOGIES_MAX: usize = 8;
 /// Incidents of one node that an alarm counts to: so many records of each node are kept in any case.
@@ -102,7 +102,7 @@ pub const INVENTORY_ROWS_MAX: usize = 20_000;
 pub const OPERATIONS_MAX: usize = 512;
 /// Lines of history that a NodeFence keeps.
 pub const HISTORY_MAX: usize = 100;
-/// Jobs that one incident remembers: each rung, tried by hand again and again.
+/// Jobs that one incident remembers: each remedy step, tried by hand again and again.
 pub const JOBS_MAX: usize = 64;
 /// Decisions of plugins that one incident remembers; the core keeps no more.
 pub const DECISIONS_MAX: usize = 40;

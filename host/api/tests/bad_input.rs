@@ -6,7 +6,7 @@ mod config_maps;
 mod contradictions;
 mod fence_configurations;
 mod policies;
-mod signs;
+mod symptoms;
 mod texts;
 
 use expect_test::Expect;
@@ -14,7 +14,7 @@ use expect_test::Expect;
 use self::config_maps::NODE;
 use self::fence_configurations::FENCE;
 use self::policies::POLICY;
-pub(crate) use self::signs::SIGNS;
+pub(crate) use self::symptoms::SIGNS;
 use crate::{lines, read};
 
 /// Replaces one text of a valid document by another and reads it: one row of the table.

@@ -10,7 +10,7 @@ use node_remedy_api::plan::{self, FenceSource, Method, NodeFacts, NodePlan};
 use crate::{lines, read};
 
 const EXAMPLE: &str = include_str!("../../../examples/config/fence-ipmi.yaml");
-const PROPOSAL: &str = include_str!("seeds/000-fence-config.yaml");
+const PROPOSAL: &str = include_str!("proposals/000-fence-config.yaml");
 const TEMPLATES: &str = include_str!("fixtures/templates.yaml");
 const STAGES: &str = include_str!("fixtures/stages.yaml");
 

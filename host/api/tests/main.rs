@@ -13,8 +13,8 @@ mod fenceplugins;
 mod fences;
 mod nodefence;
 mod policies;
+mod proposals;
 mod reference;
-mod seeds;
 
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::Problems;

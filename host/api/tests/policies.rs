@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 use expect_test::expect;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::Document;
-use node_remedy_api::policy::{self, Mode, Policy, Remedy, Rung, Sign};
-use node_remedy_api::remedyconfiguration::SignConfig;
+use node_remedy_api::policy::{self, Mode, Policy, Remedy, RemedyStep, Symptom};
+use node_remedy_api::remedyconfiguration::SymptomConfig;
 
 use crate::{lines, read};
 
-const PROPOSAL: &str = include_str!("seeds/000-configuration.yaml");
+const PROPOSAL: &str = include_str!("proposals/000-configuration.yaml");
 const EXAMPLE: &str = include_str!("../../../examples/config/remedy.yaml");
 
 /// A policy in a few lines.
 pub(crate) fn sketch(policy: &Policy) -> String {
     let mut text = format!("{:?} {:?}\n", policy.mode, policy.selector.is_some());
     for threshold in &policy.thresholds {
-        text += &format!("{} for {}\n", threshold.sign, threshold.period);
-        for rung in &threshold.ladder {
-            let Rung { name, remedy, period, clean_resource } = rung;
+        text += &format!("{} for {}\n", threshold.symptom, threshold.period);
+        for remedy_step in &threshold.ladder {
+            let RemedyStep { name, remedy, period, clean_resource } = remedy_step;
             let remedy = match remedy {
                 Remedy::PodTemplate(job) => {
                     format!("PodTemplate within {} {}", job.deadline, job.pod_template)
@@ -35,11 +35,11 @@ pub(crate) fn sketch(policy: &Policy) -> String {
 
 #[test]
 fn a_remedy_may_be_a_plugin_by_its_name() {
-    let with = |remedies: &str, rung: &str| {
+    let with = |remedies: &str, remedy_step: &str| {
         let text = format!(
             "apiVersion: node-remedy.io/v1alpha1\nkind: RemedyConfiguration\nmetadata: {{ name: own }}\n\
              spec:\n  thresholdConfigs:\n  - nodeConditionType: Ready\n    nodeConditionStatus: false\n    \
-             nodeConditionPeriod: 1m\n    remedy1: [{{ name: own }}{rung}]\n    remedy2: [{{ name: fence \
+             nodeConditionPeriod: 1m\n    remedy1: [{{ name: own }}{remedy_step}]\n    remedy2: [{{ name: fence \
              }}]\n  remedyConfigs:\n  - {{ name: own, {remedies} }}\n"
         );
         read(&[("own.yaml", &text)])
@@ -49,7 +49,7 @@ fn a_remedy_may_be_a_plugin_by_its_name() {
     let ladder = &configuration.policies[0].thresholds[0].ladder;
     assert_eq!(ladder[0].remedy, Remedy::Plugin("polite".to_owned()));
     assert!(!ladder[0].remedy.is_of_plan() && ladder[0].remedy.may_be_of_plan());
-    for (remedies, rung, expected) in [
+    for (remedies, remedy_step, expected) in [
         (
             "plugin: Polite",
             "",
@@ -80,14 +80,14 @@ fn a_remedy_may_be_a_plugin_by_its_name() {
             "#]],
         ),
     ] {
-        expected.assert_eq(&lines(&with(remedies, rung).problems));
+        expected.assert_eq(&lines(&with(remedies, remedy_step).problems));
     }
 }
 
-/// What is written of a sign is read as the very same one, whichever it is.
+/// What is written of a symptom is read as the very same one, whichever it is.
 #[test]
-fn a_sign_of_every_kind_comes_back_from_its_record() {
-    let configuration = read(&[("signs.yaml", crate::bad_input::SIGNS)]);
+fn a_symptom_of_every_kind_comes_back_from_its_record() {
+    let configuration = read(&[("symptoms.yaml", crate::bad_input::SIGNS)]);
     let policy = &configuration.policies[0];
     expect![[r#"
         Enforce false
@@ -101,11 +101,11 @@ fn a_sign_of_every_kind_comes_back_from_its_record() {
           fence then 20m clean=false: Fence
     "#]].assert_eq(&sketch(policy));
     for threshold in &policy.thresholds {
-        let written = serde_json::to_value(threshold.sign.written()).unwrap();
-        let read = Sign::of_record(&serde_json::from_value(written).unwrap());
-        assert_eq!(read.as_ref(), Some(&threshold.sign));
+        let written = serde_json::to_value(threshold.symptom.written()).unwrap();
+        let read = Symptom::of_record(&serde_json::from_value(written).unwrap());
+        assert_eq!(read.as_ref(), Some(&threshold.symptom));
     }
-    assert_eq!(Sign::of_record(&SignConfig::default()), None);
+    assert_eq!(Symptom::of_record(&SymptomConfig::default()), None);
 }
 
 #[test]

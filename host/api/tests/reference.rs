@@ -7,7 +7,7 @@ use node_remedy_api::document::Document;
 use node_remedy_api::reference;
 use serde_json::Value;
 
-const SEED: &str = include_str!("seeds/000-configuration.yaml");
+const SEED: &str = include_str!("proposals/000-configuration.yaml");
 const PLUGIN: &str = "\
 apiVersion: node-remedy.io/v1alpha1
 kind: FencePlugin

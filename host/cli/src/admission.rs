@@ -101,7 +101,7 @@ fn manifest() -> String {
     let _ = writeln!(
         out,
         "  - expression: \"!variables.{} || [object.spec.node.bootID, has(object.status) ? \
-         object.status.signsAtOpen.bootID : object.spec.node.bootID].exists(boot, \
+         object.status.livenessAtOpen.bootID : object.spec.node.bootID].exists(boot, \
          variables.after['{CONFIRM_OFF}'] == object.metadata.uid + '/' + boot + '/' + \
          request.userInfo.username)\"\n    \
          message: \"{CONFIRM_OFF} is UID/BOOT-ID/USER of this NodeFence and of whoever says it\"",

@@ -10,9 +10,9 @@ use kube::ResourceExt as _;
 use node_remedy_api::plan::{Binding, Method, PluginKind};
 use node_remedy_config::plan::snapshot;
 use node_remedy_config::wiring::how_bound;
-use node_remedy_observe::caches::{Caches, Kept};
+use node_remedy_observe::caches::{Cached, Caches};
 use node_remedy_observe::config::{Config, Tables};
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_observe::store::Store;
 use node_remedy_runtime::cluster::kube::KubeCluster;
 use node_remedy_runtime::cluster::unread::Read;
@@ -89,7 +89,7 @@ pub async fn of_node(
     node: &str,
 ) -> anyhow::Result<Vec<Bound>> {
     let found = cluster.get::<Node>(At::cluster(node)).await.context("failed to read the node")?;
-    let Some(seen) = found.and_then(NodeSeen::of) else { return Ok(Vec::new()) };
+    let Some(seen) = found.and_then(PrunedNode::of) else { return Ok(Vec::new()) };
     let (config, plugins) = read(cluster, namespace).await?;
     Ok(plugs_of(&config, &plugins, &seen, &mut Tables::new()))
 }
@@ -97,10 +97,10 @@ pub async fn of_node(
 /// The plugs of all nodes that nobody ever tried, in words.
 async fn all_labelled(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<Vec<String>> {
     let (config, plugins) = read(cluster, namespace).await?;
-    let mut nodes: Vec<NodeSeen> = Vec::new();
+    let mut nodes: Vec<PrunedNode> = Vec::new();
     let all = Scope::all();
-    let listed =
-        cluster.list_each(&all, |node: Read<Node>| nodes.extend(node.ok().and_then(NodeSeen::of)));
+    let listed = cluster
+        .list_each(&all, |node: Read<Node>| nodes.extend(node.ok().and_then(PrunedNode::of)));
     listed.await.context("failed to list nodes")?;
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let (mut tables, mut labelled) = (Tables::new(), Vec::new());
@@ -133,11 +133,11 @@ async fn read(cluster: &KubeCluster, namespace: &str) -> anyhow::Result<(Config,
 async fn fill<K: Object>(
     cluster: &KubeCluster,
     scope: &Scope,
-    store: &Store<Kept<K>>,
+    store: &Store<Cached<K>>,
 ) -> Result<(), ClusterError> {
     let (mut objects, mut unread) = (BTreeMap::new(), BTreeMap::new());
     let keep = |read: Read<K>| match read {
-        Ok(object) => drop(objects.insert(object.name_any(), Kept(object))),
+        Ok(object) => drop(objects.insert(object.name_any(), Cached(object))),
         Err(one) => drop(unread.insert(one.name().to_owned(), one)),
     };
     cluster.list_each(scope, keep).await?;
@@ -148,7 +148,7 @@ async fn fill<K: Object>(
 fn plugs_of(
     config: &Config,
     plugins: &Plugins,
-    node: &NodeSeen,
+    node: &PrunedNode,
     tables: &mut Tables,
 ) -> Vec<Bound> {
     let wiring = config.wiring_of(&node.name);

@@ -18,7 +18,7 @@ use node_remedy_device_cli::args::Output;
 use node_remedy_device_cli::files::read_text;
 use node_remedy_device_cli::output::{complain, out, outln};
 use node_remedy_observe::config::json;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::cluster::kube::KubeCluster;
 use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{At, Cluster as _, Object, Scope};
@@ -30,7 +30,7 @@ use crate::config::shown::Shown;
 
 /// Everything that `config show` looks at.
 struct Looked {
-    node: NodeSeen,
+    node: PrunedNode,
     /// Everything but the node.
     documents: Vec<Document>,
 }
@@ -50,7 +50,7 @@ pub async fn show(args: &ConfigShowArgs) -> anyhow::Result<ExitCode> {
 async fn from_cluster(args: &ConfigShowArgs) -> anyhow::Result<Looked> {
     let cluster = KubeCluster::connect(args.cluster.kubeconfig.as_deref()).await?;
     let node = cluster.get::<Node>(At::cluster(&args.node)).await?;
-    let Some(node) = node.and_then(NodeSeen::of) else {
+    let Some(node) = node.and_then(PrunedNode::of) else {
         bail!("there is no node {:?}; see: kubectl get nodes", args.node)
     };
     let mut documents = Vec::new();
@@ -124,12 +124,12 @@ fn is_named(document: &Document, name: &str) -> bool {
 }
 
 /// A Node that somebody wrote may have no UID; what is shown does not depend on it.
-fn node_of(document: &Document) -> anyhow::Result<NodeSeen> {
+fn node_of(document: &Document) -> anyhow::Result<PrunedNode> {
     let origin = &document.origin;
     let mut node: Node = serde_json::from_value(document.root.to_json())
         .with_context(|| format!("{origin}: found a Node that cannot be read"))?;
     node.metadata.uid.get_or_insert_default();
-    NodeSeen::of(node).with_context(|| format!("{origin}: found a Node without a name"))
+    PrunedNode::of(node).with_context(|| format!("{origin}: found a Node without a name"))
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use k8s_openapi::api::core::v1::{Event, Node};
 use kube::ResourceExt as _;
 use node_remedy_api::limits::REFUSALS_MAX;
 use node_remedy_api::nodefence::{
-    Decided, FinalReason, Goal, NodeFence, NodeFenceStatus, Operation, Rung, State,
+    Decided, FinalReason, Goal, NodeFence, NodeFenceStatus, Operation, RemedyStep, State,
 };
 use node_remedy_api::remedybudget;
 use node_remedy_api::remedybudget::RemedyBudget;
-use node_remedy_config::signs;
+use node_remedy_config::symptoms;
 use node_remedy_decide::{Boundary, Time};
 use node_remedy_device_cli::args::Output;
 use node_remedy_device_cli::output::{out, outln};
@@ -68,7 +68,7 @@ pub async fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         );
     }
     for incident in &incidents {
-        out!("{}", story(incident));
+        out!("{}", timeline(incident));
         if let Some(status) = goes_on(incident) {
             out!("{}", held_since(&held, status, name));
         }
@@ -149,14 +149,14 @@ fn held_since(
     }
 }
 
-fn story(incident: &NodeFence) -> String {
+fn timeline(incident: &NodeFence) -> String {
     let mut out = String::new();
     let trigger = &incident.spec.trigger;
     let _ = writeln!(
         out,
         "{}: {} since {}, remedy {}",
         incident.name_any(),
-        signs::words(trigger),
+        symptoms::words(trigger),
         trigger.since,
         incident.spec.remedy
     );
@@ -220,9 +220,9 @@ fn aborting(goal: &Goal) -> Option<Boundary> {
 }
 
 /// What a remedy's plugin decided, and what came of it.
-fn decision(decided: &Decided, ladder: &[Rung]) -> String {
-    let rung = usize::try_from(decided.rung).ok().and_then(|place| ladder.get(place));
-    let remedy = rung.map(|rung| rung.name.as_str()).unwrap_or_default();
+fn decision(decided: &Decided, ladder: &[RemedyStep]) -> String {
+    let remedy_step = usize::try_from(decided.remedy_step).ok().and_then(|place| ladder.get(place));
+    let remedy = remedy_step.map(|remedy_step| remedy_step.name.as_str()).unwrap_or_default();
     let Some(choice) = &decided.choice else {
         return format!("{} remedy {remedy}: its plugin is asked", decided.asked_at);
     };
@@ -266,7 +266,7 @@ mod tests {
     fn an_incident_is_told_with_how_it_ended_and_where_an_abort_took_effect() {
         let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
         let mut one = played.collected.incidents.into_values().next().unwrap().0;
-        let told = story(&one);
+        let told = timeline(&one);
         assert!(told.trim_end().ends_with(": the node is well again"), "{told}");
         assert!(!told.contains("aborted"), "{told}");
 
@@ -274,7 +274,7 @@ mod tests {
         status.final_reason = None;
         (status.phase, status.goal.kind) = (Phase::PoweringOn, GoalKind::Park);
         status.goal.park = serde_json::from_value(json!({"reason": "Aborted"})).unwrap();
-        let told = story(&one);
+        let told = timeline(&one);
         assert!(
             told.contains("  aborted: after an off or a release: undone where that is safe"),
             "{told}"
@@ -287,7 +287,7 @@ mod tests {
         let goal = &mut one.status.as_mut().unwrap().goal;
         (goal.kind, goal.park) = (GoalKind::Close, None);
         goal.final_reason = Some(FinalReason::Aborted);
-        let told = story(&one);
+        let told = timeline(&one);
         assert!(told.contains("  aborted: stopped before anything was switched off"), "{told}");
     }
 

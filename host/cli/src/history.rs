@@ -207,14 +207,14 @@ mod tests {
     use node_remedy_model_cluster::interceptor::Open;
     use node_remedy_simulate::testing::{example, play_behind};
 
-    /// The incident of a played night.
+    /// The incident of a played run.
     fn played() -> NodeFence {
         let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
         played.collected.incidents.into_values().next().unwrap().0
     }
 
     #[test]
-    fn a_night_is_told_with_its_steps_and_what_was_released() {
+    fn a_run_is_told_with_its_steps_and_what_was_released() {
         let past = past(&played()).unwrap();
         assert_eq!(past.outcome, "Remedied");
         assert!(!past.pods.is_empty() && past.proof.as_deref() == Some("power-off-verified"));

@@ -165,7 +165,7 @@ fn why_ignored(node: &str) -> String {
 /// The boot that the incident is about now: after a restart it is a later one than at its opening.
 fn boot_of(incident: &NodeFence) -> &str {
     let status = incident.status.as_ref();
-    status.map_or(&incident.spec.node.boot_id, |status| &status.signs_at_open.boot_id)
+    status.map_or(&incident.spec.node.boot_id, |status| &status.liveness_at_open.boot_id)
 }
 
 fn asked(node: &str, machine: &str) -> anyhow::Result<bool> {
@@ -246,7 +246,7 @@ mod tests {
         let mut one = played.collected.incidents.into_values().next().unwrap().0;
         let first = one.spec.node.boot_id.clone();
         assert_eq!(boot_of(&one), first);
-        one.status.as_mut().unwrap().signs_at_open.boot_id = "after-a-restart".to_owned();
+        one.status.as_mut().unwrap().liveness_at_open.boot_id = "after-a-restart".to_owned();
         assert_eq!(boot_of(&one), "after-a-restart");
         one.status = None;
         assert_eq!(boot_of(&one), first);

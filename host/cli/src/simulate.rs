@@ -1,4 +1,4 @@
-//! `simulate` and `snapshot`: the policy, and the very plugins, tried before the night.
+//! `simulate` and `snapshot`: the policy, and the very plugins, tried before the run.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,14 +23,14 @@ use node_remedy_device_cli::output::{out, outln};
 use node_remedy_observe::caches::NODE_LEASES;
 use node_remedy_observe::vetoes::NodeMaintenance;
 use node_remedy_report::text::{Closing, Colour, Depth, Terminal};
-use node_remedy_report::{Story, Theme, html, lanes_svg, text};
+use node_remedy_report::{Theme, Timeline, html, lanes_svg, text};
 use node_remedy_runtime::cluster::kube::KubeCluster;
 use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{Cluster as _, Object, Scope};
 use node_remedy_sandbox::limits::COMPONENT_BYTES_MAX;
 use node_remedy_simulate::diff::Difference;
-use node_remedy_simulate::redact::Blotter;
-use node_remedy_simulate::{Beside, Source, component, redact, tell};
+use node_remedy_simulate::redact::Redactor;
+use node_remedy_simulate::{Comparison, Source, component, redact, tell};
 use node_remedy_world::Scenario;
 use node_remedy_world::scenario::{Loss, LossHow, SNAPSHOT_BYTES_MAX};
 use serde_json::{Value, json};
@@ -52,41 +52,41 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     }
     let Some(path) = &args.scenario else { bail!("no scenario; see node-remedy simulate --help") };
     let loss = match (&args.lose, &args.dark) {
-        (Some(said), _) => Some(Asked::parse(said, false)?),
-        (None, Some(said)) => Some(Asked::parse(said, true)?),
+        (Some(said), _) => Some(LossRequest::parse(said, false)?),
+        (None, Some(said)) => Some(LossRequest::parse(said, true)?),
         (None, None) => None,
     };
     let (mut scenario, source) = prepare(path, loss.as_ref())?;
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }
-    let beside = if args.only_with { Beside::Nothing } else { Beside::Without };
-    let story = tell(&scenario, &source, beside)?;
+    let comparison = if args.only_with { Comparison::Nothing } else { Comparison::Without };
+    let timeline = tell(&scenario, &source, comparison)?;
     if let Some(file) = &args.report {
-        let page = html::page(&story).context("failed to make the report")?;
+        let page = html::page(&timeline).context("failed to make the report")?;
         std::fs::write(file, page)
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
     if let Some(file) = &args.picture {
-        std::fs::write(file, lanes_svg(&story, Theme::Light))
+        std::fs::write(file, lanes_svg(&timeline, Theme::Light))
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
     match args.output {
-        Output::Json => outln!("{}", serde_json::to_string_pretty(&story)?),
-        Output::Text => print_text(args, path, &story)?,
+        Output::Json => outln!("{}", serde_json::to_string_pretty(&timeline)?),
+        Output::Text => print_text(args, path, &timeline)?,
     }
-    Ok(if as_expected(&story) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if as_expected(&timeline) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What a person wants to be lost.
-struct Asked<'a> {
+struct LossRequest<'a> {
     said: &'a str,
     /// `None`: the node of this name.
     selector: Option<Selector>,
     how: LossHow,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> LossRequest<'a> {
     /// A node's name, or a label selector: no name has one of its signs.
     fn parse(said: &'a str, is_dark: bool) -> anyhow::Result<Self> {
         let is_selector = said.contains(['=', '!', ' ', ',']);
@@ -104,28 +104,28 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn as_expected(story: &Story) -> bool {
-    let without = story.without.as_ref().is_none_or(|run| run.outcome.as_expected);
-    story.with.outcome.as_expected && without
+fn as_expected(timeline: &Timeline) -> bool {
+    let without = timeline.without.as_ref().is_none_or(|run| run.outcome.as_expected);
+    timeline.with.outcome.as_expected && without
 }
 
-fn print_text(args: &SimulateArgs, path: &Path, story: &Story) -> anyhow::Result<()> {
+fn print_text(args: &SimulateArgs, path: &Path, timeline: &Timeline) -> anyhow::Result<()> {
     let named = |name: &str| std::env::var_os(name).unwrap_or_default();
     let is_plain = !named("NO_COLOR").is_empty() || named("TERM") == "dumb";
     let colour =
         if std::io::stdout().is_terminal() && !is_plain { Colour::Always } else { Colour::Never };
     let terminal = Terminal { columns: COLUMNS, colour };
-    out!("{}", text::timeline(story, Depth::Story, &terminal));
+    out!("{}", text::render(timeline, Depth::Timeline, &terminal));
     outln!("");
     let report = args
         .report
         .as_ref()
         .map_or("not written; add --report FILE".to_owned(), |file| file.display().to_string());
     let path = path.display().to_string();
-    let again = try_next(args, &path, story.inputs.seed + 1);
+    let again = try_next(args, &path, timeline.inputs.seed + 1);
     let try_next: Vec<&str> = again.iter().map(String::as_str).collect();
     let closing = Closing { report: &report, scenario: &path, try_next: &try_next };
-    out!("{}", text::verdict(story, &closing, &terminal));
+    out!("{}", text::verdict(timeline, &closing, &terminal));
     Ok(())
 }
 
@@ -147,7 +147,7 @@ fn try_next(args: &SimulateArgs, path: &str, seed: u64) -> Vec<String> {
 
 /// A scenario with every file it names, as one text that a report can carry: what is played is
 /// that very text, in which stand-ins have taken the place of credentials.
-fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, Source)> {
+fn prepare(path: &Path, lose: Option<&LossRequest<'_>>) -> anyhow::Result<(Scenario, Source)> {
     // A snapshot is of a whole cluster.
     let bytes_max = if lose.is_some() { SNAPSHOT_BYTES_MAX } else { DOCUMENT_BYTES_MAX };
     let text = read(path, bytes_max)?;
@@ -165,7 +165,7 @@ fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, S
         };
         // Mistakes are told of what the person wrote.
         scenario(&text)?;
-        let text = Blotter::new(redact::Kind::Snapshot).text(&text)?;
+        let text = Redactor::new(redact::Kind::Snapshot).text(&text)?;
         let scenario = scenario(&text)?;
         let text = format!("# lose {}\n{text}", asked.said);
         return Ok((scenario, Source { name, text }));
@@ -184,11 +184,11 @@ fn prepare(path: &Path, lose: Option<&Asked<'_>>) -> anyhow::Result<(Scenario, S
         Ok(text)
     };
     Scenario::parse(&shown, &text, &load)?;
-    let mut blotter = Blotter::new(redact::Kind::Scenario);
-    let mut whole = blotter.text(&text)?;
+    let mut redactor = Redactor::new(redact::Kind::Scenario);
+    let mut whole = redactor.text(&text)?;
     let mut files = loaded.into_inner();
     for text in files.values_mut() {
-        *text = blotter.text(text)?;
+        *text = redactor.text(text)?;
     }
     let load = |file: &str| files.get(file).cloned().ok_or_else(|| format!("no {file}"));
     let scenario = Scenario::parse(&shown, &whole, &load)?;
@@ -232,8 +232,8 @@ fn verify(report: &Path) -> anyhow::Result<ExitCode> {
     let mut scenario = Scenario::parse(&told.inputs.name, text, &load)?;
     scenario.seed = told.inputs.seed;
     let source = Source { name: told.inputs.name.clone(), text: told.inputs.scenario.clone() };
-    let beside = if told.without.is_some() { Beside::Without } else { Beside::Nothing };
-    let again = tell(&scenario, &source, beside)?;
+    let comparison = if told.without.is_some() { Comparison::Without } else { Comparison::Nothing };
+    let again = tell(&scenario, &source, comparison)?;
     if again.inputs.plugins != told.inputs.plugins || again.inputs.version != told.inputs.version {
         outln!("not comparable: the report was made by other plugins or another version");
         outln!("  report: {} {:?}", told.inputs.version, told.inputs.plugins);
@@ -274,7 +274,7 @@ pub async fn snapshot(args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     let text = serde_saphyr::to_string(&list).context("failed to write YAML")?;
     // ConfigMaps of historical configurations hold passwords.
-    out!("{}", Blotter::new(redact::Kind::Snapshot).text(&text)?);
+    out!("{}", Redactor::new(redact::Kind::Snapshot).text(&text)?);
     Ok(ExitCode::SUCCESS)
 }
 

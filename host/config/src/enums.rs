@@ -52,7 +52,7 @@ twins! {
     decide::Feed = plan::Feed { Whole, Part }
     decide::NeededFor = plan::NeededFor { NextStep, Nothing }
     decide::Execution = plan::Run { All, OnlyOne }
-    decide::Chore = api::Chore { Cordon, Quarantine, Drain, Release, DeleteNode }
+    decide::ClusterAction = api::ClusterAction { Cordon, Quarantine, Drain, Release, DeleteNode }
     decide::IdentityRule = policy::Identity { Require, Prefer }
     decide::KdumpReleases = policy::KdumpReleases { WithoutVolumes, All }
 }

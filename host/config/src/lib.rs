@@ -2,5 +2,5 @@
 
 pub mod enums;
 pub mod plan;
-pub mod signs;
+pub mod symptoms;
 pub mod wiring;

@@ -9,7 +9,7 @@ pub mod identity;
 
 use std::collections::BTreeSet;
 
-use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, Rung};
+use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, RemedyStep};
 use node_remedy_api::plan as api;
 use node_remedy_api::plan::{MethodFacts, NodePlan, PluginKind};
 use node_remedy_api::policy::{
@@ -283,11 +283,13 @@ fn facts_of(
 pub fn plan_from(
     plan: &NodePlan,
     node: &FencedNode,
-    ladder: &[Rung],
+    ladder: &[RemedyStep],
 ) -> Result<decide::Plan, PlanError> {
     let methods = plan.methods.iter().enumerate();
-    let ladder: Vec<decide::Rung> =
-        ladder.iter().map(|rung| rung_of(rung, plan)).collect::<Result<_, _>>()?;
+    let ladder: Vec<decide::RemedyStep> = ladder
+        .iter()
+        .map(|remedy_step| remedy_step_of(remedy_step, plan))
+        .collect::<Result<_, _>>()?;
     let plan = decide::Plan {
         node: decide::Node { name: node.name.clone(), uid: node.uid.clone() },
         methods: methods
@@ -307,8 +309,8 @@ pub fn plan_from(
 }
 
 /// The methods that only a remedy names.
-fn beside(plan: &NodePlan, ladder: &[decide::Rung]) -> Vec<decide::MethodIndex> {
-    let named = ladder.iter().filter_map(|rung| match rung.remedy {
+fn beside(plan: &NodePlan, ladder: &[decide::RemedyStep]) -> Vec<decide::MethodIndex> {
+    let named = ladder.iter().filter_map(|remedy_step| match remedy_step.remedy {
         decide::Remedy::Method(index) => Some(index),
         decide::Remedy::Fence
         | decide::Remedy::Isolation
@@ -326,31 +328,39 @@ fn names(stages: &[api::Stage], index: decide::MethodIndex) -> bool {
     methods.any(|named| usize::try_from(*named) == Ok(index))
 }
 
-fn rung_of(rung: &Rung, plan: &NodePlan) -> Result<decide::Rung, PlanError> {
-    let remedy = match (&rung.job, rung.cluster, &rung.method) {
-        (None, None, None) if rung.plugin.is_some() => decide::Remedy::Plugin,
+fn remedy_step_of(
+    remedy_step: &RemedyStep,
+    plan: &NodePlan,
+) -> Result<decide::RemedyStep, PlanError> {
+    let remedy = match (&remedy_step.job, remedy_step.cluster, &remedy_step.method) {
+        (None, None, None) if remedy_step.plugin.is_some() => decide::Remedy::Plugin,
         (Some(job), _, _) => decide::Remedy::Job { deadline: job.deadline.twin() },
-        (None, Some(chore), _) => decide::Remedy::Cluster(chore.twin()),
-        (None, None, Some(method)) => decide::Remedy::Method(method_named(method, rung, plan)?),
-        (None, None, None) if rung.isolation_only => decide::Remedy::Isolation,
+        (None, Some(cluster_action), _) => decide::Remedy::Cluster(cluster_action.twin()),
+        (None, None, Some(method)) => {
+            decide::Remedy::Method(method_named(method, remedy_step, plan)?)
+        }
+        (None, None, None) if remedy_step.isolation_only => decide::Remedy::Isolation,
         (None, None, None) => decide::Remedy::Fence,
     };
-    let (name, clean) = (rung.name.clone(), rung.clean_resource);
-    Ok(decide::Rung { name, remedy, period: rung.period.twin(), clean })
+    let (name, clean) = (remedy_step.name.clone(), remedy_step.clean_resource);
+    Ok(decide::RemedyStep { name, remedy, period: remedy_step.period.twin(), clean })
 }
 
 /// The method that a remedy names. Of a pair such as `port-off` and `port-on` the plan has one method,
 /// under the stem of both names, and either name means it.
 fn method_named(
     name: &str,
-    rung: &Rung,
+    remedy_step: &RemedyStep,
     plan: &NodePlan,
 ) -> Result<decide::MethodIndex, PlanError> {
     let stem = name.strip_suffix("-off").or_else(|| name.strip_suffix("-on"));
     let place = |wanted: &str| plan.methods.iter().position(|method| method.name == wanted);
     let index = place(name).or_else(|| place(stem?));
-    let not_one =
-        |why| PlanError::NoRemedy { remedy: rung.name.clone(), method: name.to_owned(), why };
+    let not_one = |why| PlanError::NoRemedy {
+        remedy: remedy_step.name.clone(),
+        method: name.to_owned(),
+        why,
+    };
     let Some((index, method)) = index.and_then(|index| Some((index, plan.methods.get(index)?)))
     else {
         let known = plan.methods.iter().map(|method| method.name.as_str()).collect::<Vec<_>>();

@@ -10,7 +10,7 @@ use node_remedy_act::calls::Calls;
 use node_remedy_act::node_lock::NodeLocks;
 use node_remedy_api::nodefence::{FencedNode, NodeFence};
 use node_remedy_api::plan::Method;
-use node_remedy_api::policy::Sign;
+use node_remedy_api::policy::Symptom;
 use node_remedy_decide::{End, MethodIndex, Operation, Phase, Plan, Span, State, Time};
 use node_remedy_observe::caches::Caches;
 use node_remedy_observe::claims::Claims;
@@ -28,7 +28,7 @@ use node_remedy_runtime::metrics::{CallLabels, Metrics, StateLabel};
 use node_remedy_runtime::udp::Listen;
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::{Cidr, Executor, Names};
-use node_remedy_store::state::Outside;
+use node_remedy_store::state::ExternalPlugins;
 use tokio::sync::Notify;
 
 use crate::device_health::{Paths, Reach};
@@ -87,7 +87,7 @@ pub struct Context<C> {
     /// The same: who loads plugins.
     pub plugins_configured: Notify,
     /// What became of the plugins from outside.
-    pub outside: Outside,
+    pub external_plugins: ExternalPlugins,
     /// Kernel dumps that this process hears.
     pub dumps: Dumps,
     /// Plugin calls.
@@ -153,8 +153,9 @@ impl<C: Cluster> Context<C> {
             .values()
             .map(|kept| &kept.0)
             .filter(|one| node_remedy_observe::nodefences::is_open(one));
-        let signs = open.filter_map(|one| Sign::of_record(one.spec.trigger.sign.as_ref()?));
-        let of_incidents = signs.flat_map(|sign| sign.event_reasons());
+        let symptoms =
+            open.filter_map(|one| Symptom::of_record(one.spec.trigger.symptom.as_ref()?));
+        let of_incidents = symptoms.flat_map(|symptom| symptom.event_reasons());
         config.event_reasons().into_iter().chain(of_incidents).collect()
     }
 

@@ -81,7 +81,7 @@ pub const DETAIL_MAX: usize = 200;
 
 /// What is known of one device.
 #[derive(Debug)]
-pub struct Heard {
+pub struct DeviceContact {
     pub(crate) answers: bool,
     /// Since when that is so.
     pub(crate) since: Time,
@@ -94,7 +94,7 @@ pub struct Heard {
 /// What this process knows of its way to the devices.
 #[derive(Debug)]
 pub struct Reach {
-    pub(crate) devices: RefCell<BTreeMap<String, Heard>>,
+    pub(crate) devices: RefCell<BTreeMap<String, DeviceContact>>,
     /// How often each is asked; `None`: never, and nothing is known.
     pub(crate) every: Option<Duration>,
     /// When leadership was last handed over for want of devices.
@@ -120,7 +120,7 @@ impl Reach {
         let before = devices.get(device).filter(|one| one.answers == answers);
         let since = before.map_or(now, |one| one.since);
         let detail = answer.err().unwrap_or_default().chars().take(DETAIL_MAX).collect();
-        devices.insert(device.to_owned(), Heard { answers, since, at: now, detail });
+        devices.insert(device.to_owned(), DeviceContact { answers, since, at: now, detail });
     }
 
     /// Notes that a run's call was answered by a device that is asked, too. That it was not has many

@@ -16,7 +16,7 @@ use node_remedy_api::fenceplugin::FencePlugin;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
 use node_remedy_api::time::Moment;
 use node_remedy_context::context::Context;
-use node_remedy_observe::caches::Kept;
+use node_remedy_observe::caches::Cached;
 use node_remedy_observe::config::{InForce, Readout};
 use node_remedy_observe::store::Store;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
@@ -28,11 +28,11 @@ const MESSAGE_MAX: usize = 4_000;
 
 /// What was said of ConfigMaps, and of what cannot be read.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ReportedReadouts {
     said: RefCell<BTreeMap<(&'static str, String), Readout>>,
 }
 
-impl Told {
+impl ReportedReadouts {
     /// Says of every object what became of it.
     pub async fn tell<C: Cluster>(&self, context: &Context<C>, readouts: &[Readout]) {
         for readout in readouts {
@@ -125,7 +125,7 @@ impl Told {
 
 /// The conditions that an object carries; none where they cannot be read.
 fn conditions_of<K: node_remedy_runtime::cluster::Object>(
-    store: &Store<Kept<K>>,
+    store: &Store<Cached<K>>,
     name: &str,
     of: impl FnOnce(&K) -> Option<&Vec<Condition>>,
 ) -> Option<Vec<Condition>> {
@@ -159,9 +159,9 @@ async fn say_of<C: Cluster>(
 /// An Event about the ConfigMap of this name, or of `name[key]`.
 async fn say_of_config_map<C: Cluster>(context: &Context<C>, name: &str, note: &Note) {
     let object = name.split('[').next().unwrap_or(name);
-    let find = |kept: &&Kept<ConfigMap>| kept.0.name_any() == object;
+    let find = |kept: &&Cached<ConfigMap>| kept.0.name_any() == object;
     let found = context.caches.config_maps.all().values().find(find).cloned();
-    let Some(Kept(config_map)) = found else { return };
+    let Some(Cached(config_map)) = found else { return };
     let about = ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("ConfigMap".to_owned()),
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn of_a_config_map_only_news_are_told() {
-        let told = Told::default();
+        let told = ReportedReadouts::default();
         let news = |name: &str, in_force, problems: &str| {
             let readout = Readout {
                 kind: "ConfigMap",

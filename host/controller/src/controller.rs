@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use node_remedy_act::budget;
 use node_remedy_act::calls::circuit_breaker::Breaker;
-use node_remedy_act::calls::device_mutex::Turns;
+use node_remedy_act::calls::device_mutex::DeviceMutexes;
 use node_remedy_act::calls::last_errors::LastErrors;
 use node_remedy_act::calls::{Calls, RecordedGate};
 use node_remedy_act::node_lock::NodeLocks;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_context::context::{Context, Seams, Settings};
 use node_remedy_context::device_health::{Paths, Reach};
-use node_remedy_loader as outside;
+use node_remedy_loader as external_plugins;
 use node_remedy_observe::caches::Caches;
 use node_remedy_observe::kdump::Dumps;
 use node_remedy_observe::storage_leases::StorageLeases;
@@ -34,7 +34,7 @@ use node_remedy_runtime::leader_election::{Leadership, LeaseGate};
 use node_remedy_runtime::metrics::Metrics;
 use node_remedy_runtime::udp::Listen;
 use node_remedy_sandbox as sandbox;
-use node_remedy_store::state::Outside;
+use node_remedy_store::state::ExternalPlugins;
 use node_remedy_store::store::Plugins;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -88,7 +88,7 @@ impl<C: Cluster> Controller<C> {
             guarded: settings.guarded.clone(),
             exchange_record: seams.audit.exchange_record(),
             clock: seams.clock.clone(),
-            turns: Turns::default(),
+            device_mutexes: DeviceMutexes::default(),
             breaker: Breaker::default(),
             last_errors: LastErrors::default(),
         };
@@ -105,7 +105,7 @@ impl<C: Cluster> Controller<C> {
             config: RefCell::default(),
             configured: Notify::new(),
             plugins_configured: Notify::new(),
-            outside: Outside::caching_in(settings.plugin_cache.clone()),
+            external_plugins: ExternalPlugins::caching_in(settings.plugin_cache.clone()),
             dumps: Dumps::default(),
             calls,
             lease,
@@ -176,7 +176,7 @@ impl<C: Cluster> Controller<C> {
             self.context.clone(),
             self.listen.clone(),
         ));
-        listening.spawn_local(async move { match outside::keep(plugins).await {} });
+        listening.spawn_local(async move { match external_plugins::keep(plugins).await {} });
         listening.spawn_local(ask_silent_nodes(self.context.clone()));
         listening.spawn_local(pinning::keep(self.context.clone()));
         if let Some(every) = self.settings.probe_every {

@@ -19,9 +19,9 @@ use node_remedy_incident::finalizer;
 use node_remedy_incident::open::{Opened, open};
 use node_remedy_incident::reconcile::{Incident, Over, WakeUp, is_of_newer_leader};
 use node_remedy_incident::standstill::Standstill;
-use node_remedy_observe::caches::{Kept, lease_key};
+use node_remedy_observe::caches::{Cached, lease_key};
 use node_remedy_observe::config::NodeThreshold;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_observe::store::Changed;
 use node_remedy_observe::{superseding, unhealthy, unread, view};
 use node_remedy_record::reason::Reason;
@@ -32,7 +32,7 @@ use node_remedy_runtime::events::Note;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::config_status::Told;
+use crate::config_status::ReportedReadouts;
 use crate::refusals::Refusals;
 use crate::{second_opinion, sweep};
 
@@ -59,7 +59,7 @@ pub struct LeaderLoop<C: Cluster> {
     /// Nodes whose opening failed, and until when it is not tried again.
     not_before: BTreeMap<String, Time>,
     refusals: Refusals,
-    told: Told,
+    told: ReportedReadouts,
     /// When it was last looked who holds the slots.
     stamped_at: Time,
     /// When it was last looked for marks that nobody needs.
@@ -80,7 +80,7 @@ impl<C: Cluster> LeaderLoop<C> {
             looks: BTreeMap::new(),
             not_before: BTreeMap::new(),
             refusals: Refusals::default(),
-            told: Told::default(),
+            told: ReportedReadouts::default(),
             stamped_at: Time(0),
             swept_at: Time(0),
             sweep: JoinSet::new(),
@@ -127,7 +127,7 @@ impl<C: Cluster> LeaderLoop<C> {
     async fn take_over(&mut self) -> Result<(), ClusterError> {
         self.reconfigure().await;
         // What goes on from its record asks the gate at once, which counts who is not well.
-        self.look_for_unwell(&self.context.caches.nodes.all().keys().cloned().collect());
+        self.look_for_unhealthy(&self.context.caches.nodes.all().keys().cloned().collect());
         let mut nodefences: Vec<NodeFence> = Vec::new();
         // One that cannot be read is told of with the configuration, and its node is left alone.
         let keep = |read: Read<NodeFence>| nodefences.extend(read);
@@ -318,7 +318,7 @@ impl<C: Cluster> LeaderLoop<C> {
             }
         }
         let dirty = std::mem::take(&mut self.dirty);
-        self.look_for_unwell(&dirty);
+        self.look_for_unhealthy(&dirty);
         for node in dirty {
             self.looks.remove(&node);
             if let Some((nodefence, mail)) = self.incidents.get(&node) {
@@ -333,7 +333,7 @@ impl<C: Cluster> LeaderLoop<C> {
     }
 
     /// Notes which of these nodes are not well by signs that a policy names.
-    fn look_for_unwell(&self, nodes: &BTreeSet<String>) {
+    fn look_for_unhealthy(&self, nodes: &BTreeSet<String>) {
         let (caches, clock) = (&self.context.caches, &self.context.clock);
         unhealthy::look_over(nodes.iter(), &self.context.config.borrow(), caches, clock);
     }
@@ -394,14 +394,14 @@ impl<C: Cluster> LeaderLoop<C> {
                     next = next.into_iter().chain(soon.next_look()).chain(looks).min();
                     held = held.or_else(|| held_by(seen, &node, threshold, now));
                 }
-                sign @ Crossing::Crossed { .. } => {
+                symptom @ Crossing::Crossed { .. } => {
                     let of = (&policy, threshold);
                     let verdict = node_remedy_incident::fence_due::gate_of(
                         &self.context,
                         seen,
                         &node,
                         of,
-                        &sign,
+                        &symptom,
                         None,
                     );
                     let again = Time(now.0.saturating_add(LOOK_AGAIN_MS));
@@ -486,7 +486,7 @@ impl<C: Cluster> LeaderLoop<C> {
     /// A Node that took the name of one whose incident waits has none of its own: that is told once it is not ready.
     fn tell_of_successor(&mut self, node: &str, nodefence: &str) {
         let caches = &self.context.caches;
-        let Some(Kept(earlier)) = caches.nodefences.find(nodefence) else { return };
+        let Some(Cached(earlier)) = caches.nodefences.find(nodefence) else { return };
         let Some(record) = &earlier.status else { return };
         let waits = matches!(record.phase, Phase::Parked | Phase::AwaitingDevice);
         let Some(seen) = caches.nodes.find(node) else {
@@ -546,7 +546,7 @@ impl<C: Cluster> LeaderLoop<C> {
 }
 
 /// What alone keeps a threshold from being crossed, where an administrator should hear of it.
-fn held_by(seen: &NodeSeen, node: &NodeView, rule: &NodeThreshold, now: Time) -> Option<Reason> {
+fn held_by(seen: &PrunedNode, node: &NodeView, rule: &NodeThreshold, now: Time) -> Option<Reason> {
     if node_remedy_decide::is_held_by_answers(node, &rule.threshold, now) {
         let at = second_opinion::listens(seen)?.to_string();
         return Some(Reason::StillAnswers { at });

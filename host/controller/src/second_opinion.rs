@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use node_remedy_context::context::Context;
 use node_remedy_observe::caches::lease_key;
-use node_remedy_observe::pruned::{LeaseSeen, NodeSeen};
+use node_remedy_observe::pruned::{PrunedLease, PrunedNode};
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_sandbox::net::{NetBackend, Peer};
 use node_remedy_sandbox::{Hazard, destination};
@@ -51,7 +51,7 @@ fn silent<C>(context: &Context<C>) -> Vec<(String, SocketAddr)> {
     let now = context.clock.now();
     let nodes = context.caches.nodes.all();
     let silent_since = |name: &str| {
-        let lease: LeaseSeen = context.caches.leases.find(&lease_key(name))?;
+        let lease: PrunedLease = context.caches.leases.find(&lease_key(name))?;
         (!lease.is_renewed(now)).then_some(lease.observed)
     };
     let mut silent: Vec<_> = nodes
@@ -65,7 +65,7 @@ fn silent<C>(context: &Context<C>) -> Vec<(String, SocketAddr)> {
 
 /// Where a kubelet listens, by its own word. What no node has for an address, such as our own loopback or a metadata
 /// service, is not connected to.
-pub fn listens(node: &NodeSeen) -> Option<SocketAddr> {
+pub fn listens(node: &PrunedNode) -> Option<SocketAddr> {
     safe(node.internal_ips.first()?, node.kubelet_port?)
 }
 

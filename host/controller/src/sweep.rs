@@ -14,7 +14,7 @@ use node_remedy_act::node::{AUTOSCALERS, NodeChange, change_node};
 use node_remedy_api::annotations::{CORDONED_BY, OUT_OF_SERVICE_BY};
 use node_remedy_api::nodefence::{JobOutcome, JobRun, NodeFence};
 use node_remedy_context::context::Context;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_decide::{Span, Time};
 use node_remedy_incident::finalizer;
 use node_remedy_incident::job::is_over;
@@ -22,7 +22,7 @@ use node_remedy_observe::caches::lease_key;
 use node_remedy_observe::kdump;
 use node_remedy_observe::kdump::DUMP_TOLD;
 use node_remedy_observe::nodefences::is_open;
-use node_remedy_observe::pruned::{NodeSeen, QUARANTINE};
+use node_remedy_observe::pruned::{PrunedNode, QUARANTINE};
 use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
 use node_remedy_runtime::events::Note;
@@ -51,7 +51,7 @@ pub async fn sweep<C: Cluster>(context: &Context<C>, busy: &BTreeSet<String>) {
         }
     }
     stop_jobs(context).await;
-    let suspects: Vec<NodeSeen> = {
+    let suspects: Vec<PrunedNode> = {
         let all = nodefences.all();
         let open: BTreeSet<&str> = all
             .values()
@@ -64,7 +64,7 @@ pub async fn sweep<C: Cluster>(context: &Context<C>, busy: &BTreeSet<String>) {
             .filter(|node| !busy.contains(&node.name) && !open.contains(node.name.as_str()));
         idle.filter(|node| !marks(context, node).is_empty()).cloned().collect()
     };
-    if suspects.is_empty() || is_sown(Bug::MarksStay) {
+    if suspects.is_empty() || is_seeded(Bug::MarksStay) {
         return;
     }
     if let Err(error) = take_off(context, &suspects).await {
@@ -109,7 +109,7 @@ async fn stop_job<C: Cluster>(
     let Some(job) = context.cluster.get::<Job>(at).await? else { return Ok(false) };
     let goes_on = job.metadata.deletion_timestamp.is_none() && !is_over(&job);
     let leads = context.lease.remaining_ms() > 0;
-    if !goes_on || !leads || !is_of(&job, nodefence) || is_sown(Bug::JobOutlives) {
+    if !goes_on || !leads || !is_of(&job, nodefence) || is_seeded(Bug::JobOutlives) {
         return Ok(false);
     }
     let how = DeleteHow { uid: job.uid(), with_dependents: true, ..DeleteHow::default() };
@@ -130,12 +130,12 @@ fn jobs_left(nodefence: &NodeFence, now: Time) -> impl Iterator<Item = String> {
 /// that was seen.
 async fn take_off<C: Cluster>(
     context: &Context<C>,
-    suspects: &[NodeSeen],
+    suspects: &[PrunedNode],
 ) -> Result<(), ClusterError> {
     let mut marked = Vec::new();
     for node in suspects {
         let found = context.cluster.get::<Node>(At::cluster(&node.name)).await?;
-        marked.extend(found.and_then(NodeSeen::of).filter(|found| found.uid == node.uid));
+        marked.extend(found.and_then(PrunedNode::of).filter(|found| found.uid == node.uid));
     }
     let mut open: BTreeSet<String> = BTreeSet::new();
     let mut may_be_anybodys = false;
@@ -181,7 +181,7 @@ async fn take_off<C: Cluster>(
 /// so out-of-service goes at once; what keeps pods away, once the node is well.
 fn marks<C: Cluster>(
     context: &Context<C>,
-    node: &NodeSeen,
+    node: &PrunedNode,
 ) -> Vec<(NodeChange, Option<&'static str>)> {
     let has = |key| node.annotations.contains_key(key);
     let mut marks = Vec::new();

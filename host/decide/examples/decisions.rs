@@ -7,7 +7,7 @@
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::wildcard_enum_match_arm,
-    reason = "a bench prints, measures real time, and goes by the effects of one story"
+    reason = "a bench prints, measures real time, and goes by the effects of one timeline"
 )]
 
 use std::hint::black_box;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use node_remedy_decide::{
     Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, DeviceNetwork,
     DomainLimit, Dump, Effect, End, Event, Execution, Feed, Freshness, GatePolicy, GateView,
-    Incidents, Kind, Method, NeededFor, Neighbours, Node, NodeHealth, NodeView, OpenDecision,
-    Opening, People, Phase, Plan, PlugState, READY, Record, RunPolicy, STALE_AFTER, Sign, Signs,
-    SlotAnswer, Span, Stage, StorageLease, Threshold, Time, Verdict, View, Words, crossed, gate,
-    open, step,
+    Incidents, Kind, Liveness, Method, NeededFor, Neighbours, Node, NodeHealth, NodeView,
+    OpenDecision, Opening, OperatorVetoes, People, Phase, Plan, PlugState, READY, Record,
+    RunPolicy, STALE_AFTER, SlotAnswer, Span, Stage, StorageLease, Symptom, Threshold, Time,
+    Verdict, View, crossed, gate, open, step,
 };
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn main() {
     let (nodes, cluster) = (nodes(), cluster());
     let taken = resident_kib().saturating_sub(before);
     let threshold = Threshold {
-        sign: Sign::LeaseAge(Span::seconds(40)),
+        symptom: Symptom::LeaseAge(Span::seconds(40)),
         period: Span::ZERO,
         stale_after: STALE_AFTER,
     };
@@ -210,7 +210,7 @@ fn mark(view: &mut View, effect: &Effect) {
 fn become_well(view: &mut View, now: Time) {
     view.trigger = Crossing::Clear { ready: true, next_look: None };
     if let Some(node) = &mut view.node {
-        node.signs = signs("boot-2", now);
+        node.liveness = liveness("boot-2", now);
     }
 }
 
@@ -245,8 +245,8 @@ fn plan() -> Plan {
     }
 }
 
-fn signs(boot: &str, at: Time) -> Signs {
-    Signs { boot_id: boot.to_owned(), lease_renewed: Some(at), reported: Some(at) }
+fn liveness(boot: &str, at: Time) -> Liveness {
+    Liveness { boot_id: boot.to_owned(), lease_renewed: Some(at), reported: Some(at) }
 }
 
 fn node(number: usize, lease_seen_at: Time) -> NodeView {
@@ -260,7 +260,7 @@ fn node(number: usize, lease_seen_at: Time) -> NodeView {
     };
     NodeView {
         uid: format!("uid-{number}"),
-        signs: signs("boot-1", lease_seen_at),
+        liveness: liveness("boot-1", lease_seen_at),
         created_at: Time(0),
         conditions: vec![
             condition("MemoryPressure", ConditionStatus::False),
@@ -339,7 +339,7 @@ fn cluster() -> GateView {
         nodes: (0..NODES).map(health).collect(),
         in_flight: Vec::new(),
         in_flight_on: Vec::new(),
-        words: Words::default(),
+        vetoes: OperatorVetoes::default(),
         storage: StorageLease::NotAsked,
         incidents: Incidents::Begun,
         heard_at: NOW,
@@ -350,7 +350,7 @@ fn cluster() -> GateView {
         unverified: None,
         device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
-        sign_since: None,
+        symptom_since: None,
         never_joined: false,
     }
 }

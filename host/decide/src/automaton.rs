@@ -42,11 +42,11 @@
 //! a run that is found by another process after a crash goes on from its record alone. At most
 //! one call is under way at any time.
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::phases::deciding::Answered;
 use crate::phases::{
-    chores, deciding, isolating, leave, pauses, power, recovering, releasing, remedying, verifying,
-    waiting, way_back,
+    cluster_actions, deciding, isolating, leave, pauses, power, recovering, releasing, remedying,
+    verifying, waiting, way_back,
 };
 use crate::run::{Flow, Run};
 use crate::{
@@ -337,7 +337,7 @@ fn disown(run: &mut Run<'_>) {
 
 /// What is known of a call whose end nobody will hear.
 fn foreign_end() -> End {
-    if is_sown(Bug::RepeatsBlindly) {
+    if is_seeded(Bug::RepeatsBlindly) {
         let kind = crate::FailureKind::Cancelled;
         return End::NotAttempted(crate::Failure { kind, detail: alloc::string::String::new() });
     }
@@ -415,7 +415,7 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         | Phase::ReadingIdentity
         | Phase::PoweringOff
         | Phase::VerifyingOff
-        | Phase::Backoff => !is_sown(Bug::CutNotReadMeanwhile),
+        | Phase::Backoff => !is_seeded(Bug::CutNotReadMeanwhile),
         // Both call [`cut::watch`] themselves, before they look at the node.
         Phase::AwaitingDevice | Phase::Parked => false,
         // A release that rests on a cut reads it before each batch.
@@ -424,7 +424,7 @@ fn watches_cuts(run: &Run<'_>) -> bool {
         }
         // A cut may have to stand for a while before it is given back.
         Phase::Restoring | Phase::Recovering | Phase::Untainting | Phase::PoweringOn => {
-            !standing::is_on_its_way_back(run) && !is_sown(Bug::WaitingCutNotRead)
+            !standing::is_on_its_way_back(run) && !is_seeded(Bug::WaitingCutNotRead)
         }
         // While one cut is made, the others are read. This phase itself makes an undone one again.
         Phase::Isolating => {
@@ -443,17 +443,17 @@ fn return_idle_slot(run: &mut Run<'_>) {
         Phase::AwaitingDevice | Phase::Recovering | Phase::Parked | Phase::Final(_) => true,
         Phase::AwaitingWell => {
             let until = run.record.entered_at.after(recovering::patience(run));
-            run.now >= until || is_sown(Bug::SlotReturnedEarly)
+            run.now >= until || is_seeded(Bug::SlotReturnedEarly)
         }
         Phase::AwaitingPower => waiting::lacks_approval(run) || is_kept_idle(run),
         Phase::Waiting | Phase::Isolating | Phase::ReadingIdentity | Phase::PoweringOff => {
             is_kept_idle(run)
         }
         Phase::Releasing | Phase::Restoring | Phase::Untainting | Phase::PoweringOn => {
-            is_sown(Bug::SlotReturnedEarly)
+            is_seeded(Bug::SlotReturnedEarly)
         }
         Phase::Remedying => {
-            chores::awaits_proof(run)
+            cluster_actions::awaits_proof(run)
                 || run.waits_as_decided()
                 || matches!(run.remedy(), Some(Remedy::Cluster(_))) && is_kept_idle(run)
         }

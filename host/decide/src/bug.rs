@@ -1,4 +1,4 @@
-//! Bugs that can be sown on purpose, to see that tests find them.
+//! Bugs that can be seeded on purpose, to see that tests find them.
 //!
 //! Each removes one check, or changes one behaviour. Only a build with the feature `seeded-bugs`
 //! can sow one; in every other build [`guard`] is its condition and nothing more.
@@ -72,7 +72,7 @@ bugs! {
     /// A boot that names itself only after its storage was cut is taken for a newer one.
     UnnamedBootIsOther = "unnamed-boot-is-other" breaks "S1",
     /// A cut of an earlier step of the ladder is not made again when it is undone.
-    OtherRungsCutLeft = "other-rungs-cut-left" breaks "S1",
+    OtherStepsCutLeft = "other-steps-cut-left" breaks "S1",
     /// Proofs by a dump and by cut storage take turns, and power waits for them.
     DumpsTakeTurns = "dumps-take-turns" breaks "L5",
     /// A proof by silence hides that pods were released behind a cut.
@@ -356,29 +356,29 @@ bugs! {
     /// A state is believed of a plugin that heard from no device.
     UnheardBelieved = "unheard-believed" breaks "S14",
     /// A plugin's words are told as it says them.
-    WordsUnblotted = "words-unblotted" breaks "S15",
+    WordsUnredacted = "words-unredacted" breaks "S15",
     /// What went over the wire is kept with the secrets in it.
-    EvidenceUnblotted = "evidence-unblotted" breaks "S15",
+    EvidenceUnredacted = "evidence-unredacted" breaks "S15",
     /// A device that echoes a secret hands it to the plugin.
-    EchoUnblotted = "echo-unblotted" breaks "S15",
+    EchoUnredacted = "echo-unredacted" breaks "S15",
     /// A plugin sees the headers of an answer that carry sessions, such as `Set-Cookie`.
     SessionsShown = "sessions-shown" breaks "S15",
     /// Secrets are hidden in the body of an answer and not in its headers.
-    HeadersUnblotted = "headers-unblotted" breaks "S15",
+    HeadersUnredacted = "headers-unredacted" breaks "S15",
     /// A session's token is not hidden.
-    TokensUnblotted = "tokens-unblotted" breaks "S15",
+    TokensUnredacted = "tokens-unredacted" breaks "S15",
     /// A device on a stream that echoes a secret hands it to the plugin.
-    StreamsUnblotted = "streams-unblotted" breaks "S15",
+    StreamsUnredacted = "streams-unredacted" breaks "S15",
     /// A log keeps the lines of plugins as they stand.
-    LogUnblotted = "log-unblotted" breaks "S15",
+    LogUnredacted = "log-unredacted" breaks "S15",
     /// Secrets in a plugin's fields are not hidden.
-    FieldsUnblotted = "fields-unblotted" breaks "S15",
+    FieldsUnredacted = "fields-unredacted" breaks "S15",
     /// A checkpoint is kept with the secrets in it.
-    CheckpointUnblotted = "checkpoint-unblotted" breaks "S15",
+    CheckpointUnredacted = "checkpoint-unredacted" breaks "S15",
     /// A plugin is told that a secret is in its checkpoint.
     CheckpointTells = "checkpoint-tells" breaks "S15",
     /// Only a secret's own bytes are hidden, not the form it travels in.
-    FormsUnblotted = "forms-unblotted" breaks "S15",
+    FormsUnredacted = "forms-unredacted" breaks "S15",
     /// A node that uses its storage is cut all the same.
     StorageIgnored = "storage-ignored" breaks "S17",
     /// Claims of other nodes are checked only when an incident opens.
@@ -453,37 +453,37 @@ bugs! {
     RestartsUncounted = "restarts-uncounted" breaks "L5",
 }
 
-/// `condition`; without it once `bug` is sown.
+/// `condition`; without it once `bug` is seeded.
 #[inline]
 pub fn guard(bug: Bug, condition: bool) -> bool {
-    condition && !is_sown(bug)
+    condition && !is_seeded(bug)
 }
 
-/// Whether this bug is sown.
+/// Whether this bug is seeded.
 #[cfg(not(feature = "seeded-bugs"))]
-pub const fn is_sown(_: Bug) -> bool {
+pub const fn is_seeded(_: Bug) -> bool {
     false
 }
 
 #[cfg(feature = "seeded-bugs")]
-pub use sown::{is_sown, sow};
+pub use seeded::{is_seeded, sow};
 
 #[cfg(feature = "seeded-bugs")]
-mod sown {
+mod seeded {
     use core::sync::atomic::{AtomicU8, Ordering};
 
     use super::Bug;
 
-    /// One more than the bug that is sown; 0 if none is.
-    static SOWN: AtomicU8 = AtomicU8::new(0);
+    /// One more than the bug that is seeded; 0 if none is.
+    static SEEDED: AtomicU8 = AtomicU8::new(0);
 
-    /// Sows a bug in this whole process, instead of the one before.
+    /// Seeds a bug in this whole process, instead of the one before.
     pub fn sow(bug: Option<Bug>) {
-        SOWN.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::SeqCst);
+        SEEDED.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::SeqCst);
     }
 
-    /// Whether this bug is sown.
-    pub fn is_sown(bug: Bug) -> bool {
-        SOWN.load(Ordering::Relaxed) == bug as u8 + 1
+    /// Whether this bug is seeded.
+    pub fn is_seeded(bug: Bug) -> bool {
+        SEEDED.load(Ordering::Relaxed) == bug as u8 + 1
     }
 }

@@ -10,7 +10,7 @@ pub struct Decided {
     /// Counts the decisions of an incident from 1.
     pub number: u32,
     /// Which remedy asked, from 0.
-    pub rung: usize,
+    pub remedy_step: usize,
     /// When it was first asked for.
     pub asked_at: Time,
     /// What was decided, and when; `None` while nobody has answered. It is never asked for again then.

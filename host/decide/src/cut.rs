@@ -6,7 +6,7 @@
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::record::CutOff;
 use crate::retry::{climb_to_an_off, end_release, go_back, last_failure, void};
 use crate::run::{Flow, Run};
@@ -133,8 +133,8 @@ pub(crate) fn watch(run: &mut Run<'_>) -> Option<Flow> {
     let is_undone = is_undone(run, run.seen().and_then(View::machine));
     if is_undone {
         let again = in_a_while(run);
-        let is_word_for_all = is_left_alone(run) && is_sown(Bug::WordForLaterCuts);
-        if again.is_some() || is_word_for_all || is_sown(Bug::UndoneOnceOnly) {
+        let is_word_for_all = is_left_alone(run) && is_seeded(Bug::WordForLaterCuts);
+        if again.is_some() || is_word_for_all || is_seeded(Bug::UndoneOnceOnly) {
             return again;
         }
     }
@@ -189,7 +189,7 @@ pub(crate) fn read_due(run: &mut Run<'_>) -> Option<Flow> {
 fn is_watching(run: &Run<'_>) -> bool {
     let runs_elsewhere = run.record.first_released_at.is_some() || has_vanished(run);
     let machine = run.seen().and_then(View::machine);
-    let is_new_boot = machine.is_some_and(|node| run.is_new_boot(&node.signs));
+    let is_new_boot = machine.is_some_and(|node| run.is_new_boot(&node.liveness));
     guard(Bug::CutNotWatched, runs_elsewhere) && !is_new_boot
 }
 
@@ -220,7 +220,7 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
         }
         // The machine is off, or said to be dead. That it was silent, or crashed, keeps nobody from undoing a cut.
         Some(proof) if proof.voided_at.is_none() && !needs_earlier_cuts(proof.grade) => Vec::new(),
-        Some(_) | None if is_sown(Bug::EarlierCutsForgotten) => Vec::new(),
+        Some(_) | None if is_seeded(Bug::EarlierCutsForgotten) => Vec::new(),
         Some(_) | None => storage_still_cut(run),
     };
     let is_ours = |cut: &MethodIndex| {
@@ -235,7 +235,7 @@ fn watched(run: &Run<'_>) -> Vec<MethodIndex> {
 fn reads_on_again(run: &Run<'_>, cut: MethodIndex) -> bool {
     let mut effects = run.record.operations.iter().filter(|one| one.method == cut);
     let is_on = |one: &&Operation| one.action == Action::On && one.may_have_acted();
-    let given_back = effects.rfind(is_on).filter(|_| !is_sown(Bug::OwnGivingBackAccused));
+    let given_back = effects.rfind(is_on).filter(|_| !is_seeded(Bug::OwnGivingBackAccused));
     has_stood_since(run, cut, given_back)
         && run.record.state_since_effect(cut) == Some(PlugState::On)
 }
@@ -273,11 +273,11 @@ pub(crate) fn undone(run: &mut Run<'_>, cut: MethodIndex) -> Flow {
 fn note_undone(run: &mut Run<'_>) {
     let proof = run.record.proof.as_ref();
     if proof.is_none_or(|proof| proof.grade != Grade::StorageFenced) {
-        let signs = proof.map_or(&run.record.signs_at_open, |proof| &proof.signs).clone();
+        let liveness = proof.map_or(&run.record.liveness_at_open, |proof| &proof.liveness).clone();
         let reads = watched(run).into_iter().filter_map(|cut| run.record.last_read(cut));
         let by = Evidence::Reads(reads.map(|read| read.id).collect());
         let grade = Grade::StorageFenced;
-        run.record.proof = Some(Proof { grade, at: run.now, by, signs, voided_at: None });
+        run.record.proof = Some(Proof { grade, at: run.now, by, liveness, voided_at: None });
     }
     void(run);
 }
@@ -415,7 +415,7 @@ pub(crate) fn is_undone(run: &Run<'_>, node: Option<&NodeView>) -> bool {
     let proof = run.record.proof.as_ref().filter(|proof| proof.grade == Grade::StorageFenced);
     proof.is_some_and(|proof| proof.voided_at.is_some())
         && run.has_released()
-        && !node.is_some_and(|node| run.is_new_boot(&node.signs))
+        && !node.is_some_and(|node| run.is_new_boot(&node.liveness))
 }
 
 /// Whether all that feeds the machine last read off, after an off of ours, and nothing has refuted that.
@@ -429,7 +429,7 @@ fn may_vanish(run: &Run<'_>) -> bool {
     run.record.first_released_at.is_none()
         && run.record.cut_off.as_ref().is_some_and(|before| *before != CutOff::default())
         && !storage_still_cut(run).is_empty()
-        && !is_sown(Bug::VanishedBeforeProof)
+        && !is_seeded(Bug::VanishedBeforeProof)
 }
 
 /// Whether something is gone that stood on the node before its storage was cut: it may run elsewhere. A living kubelet that uses
@@ -446,7 +446,7 @@ fn has_vanished(run: &Run<'_>) -> bool {
 fn uses_only_what_stands(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
     let has_attachment =
         |one: &VolumeView| view.attachments.iter().any(|it| Some(it.volume.as_str()) == one.name());
-    let is_standing = |one: &&VolumeView| has_attachment(one) && !is_sown(Bug::NeighbourHoldsAll);
+    let is_standing = |one: &&VolumeView| has_attachment(one) && !is_seeded(Bug::NeighbourHoldsAll);
     let volumes = view.pods.iter().flat_map(|pod| &pod.volumes).filter(is_standing);
     let standing: Vec<&str> = volumes.filter_map(VolumeView::in_use_as).collect();
     uses_no_more_than(run, node, &standing)
@@ -472,7 +472,7 @@ pub(crate) fn holds_all(run: &Run<'_>, view: &View) -> bool {
 /// says off.
 pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
     let is_replaced = run.record.goal == Goal::Close(FinalReason::Replaced);
-    if is_replaced || is_sown(Bug::CutsGoBackAlive) {
+    if is_replaced || is_seeded(Bug::CutsGoBackAlive) {
         // The provider's word: it never runs again.
         return true;
     }
@@ -485,13 +485,13 @@ pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
         // Without its Node nothing more can be heard of the machine than what was said of it, unless it
         // registers anew.
         let is_newer = has_registered_anew(run, view);
-        return is_newer || proof.is_some_and(is_said_off) || is_sown(Bug::GoneIsOff);
+        return is_newer || proof.is_some_and(is_said_off) || is_seeded(Bug::GoneIsOff);
     };
-    if run.is_new_boot(&node.signs) {
+    if run.is_new_boot(&node.liveness) {
         return true;
     }
     // That it is off holds until it is heard again.
-    if proof.is_some_and(|proof| is_said_off(proof) && proof.signs == node.signs) {
+    if proof.is_some_and(|proof| is_said_off(proof) && proof.liveness == node.liveness) {
         return true;
     }
     run.is_well(view) && has_let_go_of_storage(run, node)
@@ -500,7 +500,7 @@ pub(crate) fn may_restore_alive(run: &Run<'_>, view: &View) -> bool {
 /// Whether the Node is gone, and its machine runs a newer boot under another one.
 pub(crate) fn has_registered_anew(run: &Run<'_>, view: &View) -> bool {
     let machine = view.machine().filter(|_| run.node(view).is_none());
-    guard(Bug::AnewForgotten, machine.is_some_and(|node| run.is_new_boot(&node.signs)))
+    guard(Bug::AnewForgotten, machine.is_some_and(|node| run.is_new_boot(&node.liveness)))
 }
 
 /// Whether the kubelet says that nothing of the cut storage is in use, where it would say so.
@@ -524,6 +524,6 @@ fn uses_no_more_than(run: &Run<'_>, node: &NodeView, volumes: &[&str]) -> bool {
 
 /// Why an aborted run parks. That its plug may be another machine's outlives the abort.
 pub(crate) fn abort_reason(run: &Run<'_>) -> ParkReason {
-    let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden));
+    let refuted = cut::refuted(run).filter(|_| !is_seeded(Bug::WrongPlugHidden));
     refuted.cloned().unwrap_or(ParkReason::Aborted)
 }

@@ -2,7 +2,7 @@
 //!
 //! A decision is a wish, and what it comes to is one of the remedies that a configuration can name: it is
 //! resolved here to that remedy, and from there on nothing knows who wished it. What cannot be resolved, or
-//! is too much, ends the rung. Which of the plan's methods a name means is looked up each time, as the plan
+//! is too much, ends the remedy step. Which of the plan's methods a name means is looked up each time, as the plan
 //! of a run never changes.
 
 use alloc::format;
@@ -10,7 +10,7 @@ use alloc::string::{String, ToString};
 
 use crate::choice::{Choice, Decided};
 use crate::{
-    Chore, Feed, IsolatedForGood, Kind, MethodIndex, Plan, Record, Remedy, RunPolicy, Span,
+    ClusterAction, Feed, IsolatedForGood, Kind, MethodIndex, Plan, Record, Remedy, RunPolicy, Span,
 };
 
 /// Decisions in a row without the plugin's saying that it has done what it could. A node that is ill after
@@ -26,23 +26,23 @@ pub(crate) const DECISIONS_KEPT: usize = 40;
 pub(crate) const WHY_MAX: usize = 1_024;
 
 impl Record {
-    /// The decision that is asked for, or followed, in the present rung.
+    /// The decision that is asked for, or followed, in the present remedy step.
     pub fn deciding(&self) -> Option<&Decided> {
         let last = self.decisions.last();
-        last.filter(|one| one.rung == self.rung && one.ended_at.is_none())
+        last.filter(|one| one.remedy_step == self.remedy_step && one.ended_at.is_none())
     }
 
     pub(crate) fn deciding_mut(&mut self) -> Option<&mut Decided> {
-        let rung = self.rung;
+        let remedy_step = self.remedy_step;
         let last = self.decisions.last_mut();
-        last.filter(|one| one.rung == rung && one.ended_at.is_none())
+        last.filter(|one| one.remedy_step == remedy_step && one.ended_at.is_none())
     }
 
-    /// What was decided in the present rung and came to its end since a person last had it tried anew, the
+    /// What was decided in the present remedy step and came to its end since a person last had it tried anew, the
     /// oldest first.
     pub fn decided(&self) -> &[Decided] {
         let is_old = |one: &Decided| {
-            one.rung != self.rung || one.choice.as_ref().is_none_or(Choice::is_last)
+            one.remedy_step != self.remedy_step || one.choice.as_ref().is_none_or(Choice::is_last)
         };
         let ended = match self.decisions.split_last() {
             Some((last, before)) if last.ended_at.is_none() => before,
@@ -58,7 +58,7 @@ impl Plan {
     pub(crate) fn meant(&self, choice: &Choice) -> Option<Remedy> {
         match choice {
             Choice::Method(name) => self.method_named(name).map(Remedy::Method),
-            Choice::Cluster(name) => Chore::named(name).map(Remedy::Cluster),
+            Choice::Cluster(name) => ClusterAction::named(name).map(Remedy::Cluster),
             Choice::Fence => Some(Remedy::Fence),
             Choice::Wait(_) | Choice::Done | Choice::Fail(_) => None,
         }
@@ -147,7 +147,7 @@ impl Plan {
     }
 }
 
-impl Chore {
+impl ClusterAction {
     /// As configurations name it.
     fn named(name: &str) -> Option<Self> {
         Some(match name {

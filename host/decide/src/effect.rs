@@ -62,7 +62,7 @@ pub enum Effect {
     /// `Event::Decided`.
     AskRemedy(u32),
     /// Annotate the Node with the pod that remedies it, and the time.
-    SignNode {
+    SymptomNode {
         /// The pod's name.
         pod: String,
     },
@@ -165,7 +165,7 @@ pub enum Notice {
         method: MethodIndex,
     },
     /// Nobody wants the node left alone any more.
-    WordTakenBack,
+    VetoLifted,
     /// Nothing is to be switched off through this device until somebody acknowledges it.
     CloseDevice {
         /// Which device.

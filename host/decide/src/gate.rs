@@ -1,7 +1,7 @@
 //! Whether the cluster as a whole allows another machine to be switched off.
 
 use self::storm::{refuse_full_domains, refuse_storm};
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::{SILENCE_MAX, Time};
 
 mod breaker;
@@ -9,18 +9,18 @@ mod control_plane;
 mod device_network;
 mod headroom;
 mod health;
-mod people;
 mod refusal;
 mod storage;
 mod storm;
+mod vetoes;
 mod view;
 
-pub use self::people::WORD_LOOK_EVERY;
+pub use self::vetoes::WORD_LOOK_EVERY;
 pub use refusal::{ClosedDevice, Pause, Refusal, Tripped, Verdict};
 pub use view::{
     BreakerPolicy, CameBack, DeviceNetwork, DomainLimit, Ending, ForeignCordon, GatePolicy,
-    GateView, IN_FLIGHT_MAX, IncidentView, Incidents, NodeHealth, SILENT_AT_ONCE_MAX, StorageLease,
-    UNHEALTHY_PERCENT_MAX, Words,
+    GateView, IN_FLIGHT_MAX, IncidentView, Incidents, NodeHealth, OperatorVetoes,
+    SILENT_AT_ONCE_MAX, StorageLease, UNHEALTHY_PERCENT_MAX,
 };
 
 /// Whether the cluster as a whole allows the target to be switched off.
@@ -28,7 +28,7 @@ pub use view::{
 /// Closed on doubt: every reason is listed, so that a person sees all of them at once.
 pub fn gate(policy: &GatePolicy, view: &GateView, now: Time) -> Verdict {
     let mut verdict = Verdict::default();
-    people::refuse_by_words(policy.foreign_cordon, &view.words, now, &mut verdict);
+    vetoes::refuse_by_vetoes(policy.foreign_cordon, &view.vetoes, now, &mut verdict);
     refuse_by_peers(view, &mut verdict);
     device_network::refuse_device_network(&view.device_network, now, &mut verdict);
     storage::refuse_storage(policy.storage_lease_age_max, &view.storage, now, &mut verdict);
@@ -51,10 +51,10 @@ fn refuse_by_peers(view: &GateView, verdict: &mut Verdict) {
     if let Some(closed) = view.closed_device.clone() {
         verdict.refusals.push(Refusal::DeviceClosed(closed));
     }
-    if let Some(why) = view.disputed.clone().filter(|_| !is_sown(Bug::ClaimsReadOnce)) {
+    if let Some(why) = view.disputed.clone().filter(|_| !is_seeded(Bug::ClaimsReadOnce)) {
         verdict.refusals.push(Refusal::MachineDisputed { why });
     }
-    if let Some(node) = view.unverified.clone().filter(|_| !is_sown(Bug::NeighboursAtOnce)) {
+    if let Some(node) = view.unverified.clone().filter(|_| !is_seeded(Bug::NeighboursAtOnce)) {
         verdict.refusals.push(Refusal::NeighbourUnverified { node });
     }
 }

@@ -6,7 +6,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::retry::unreachable;
 use crate::{
     Action, End, FailureKind, MethodIndex, OpId, Operation, Plan, PlugState, Proof, Record, Span,
@@ -181,7 +181,7 @@ impl Record {
     /// Power plugs that we may have left off, or that a late off of ours may still switch off.
     pub fn off_or_going_off(&self, plan: &Plan, now: Time) -> alloc::vec::Vec<MethodIndex> {
         let mut plugs = self.powered_off_by_us(plan, now);
-        if !is_sown(Bug::LateOffUntold) {
+        if !is_seeded(Bug::LateOffUntold) {
             plugs.extend(self.may_yet_go_off(plan, now));
         }
         plugs
@@ -205,7 +205,7 @@ impl Record {
     /// Whether the plug was, or may have been, given its off by us, and was not read on since.
     pub(crate) fn needs_on(&self, plan: &Plan, method: MethodIndex, now: Time) -> bool {
         let Some(effect) = self.last_effect(method) else { return false };
-        if effect.end == Some(End::Indeterminate) && is_sown(Bug::UnheardOffForgotten) {
+        if effect.end == Some(End::Indeterminate) && is_seeded(Bug::UnheardOffForgotten) {
             return false;
         }
         let state = self.state_since_effect(method);

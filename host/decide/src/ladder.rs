@@ -8,17 +8,17 @@ use crate::{Binding, Execution, Feed, Kind, Method, MethodIndex, NeededFor, Path
 
 impl Plan {
     /// The remedy at this place of the ladder. A plan without a ladder has one: the fence.
-    pub fn remedy(&self, rung: usize) -> Option<Remedy> {
-        match self.ladder.get(rung) {
-            Some(rung) => Some(rung.remedy),
-            None if self.ladder.is_empty() && rung == 0 => Some(Remedy::Fence),
+    pub fn remedy(&self, remedy_step: usize) -> Option<Remedy> {
+        match self.ladder.get(remedy_step) {
+            Some(remedy_step) => Some(remedy_step.remedy),
+            None if self.ladder.is_empty() && remedy_step == 0 => Some(Remedy::Fence),
             None => None,
         }
     }
 
     /// The remedies, in their order.
     pub(crate) fn remedies(&self) -> impl Iterator<Item = Remedy> + '_ {
-        (0..self.ladder.len().max(1)).filter_map(|rung| self.remedy(rung))
+        (0..self.ladder.len().max(1)).filter_map(|remedy_step| self.remedy(remedy_step))
     }
 
     /// Whether any remedy of the ladder isolates or switches power.

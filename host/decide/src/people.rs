@@ -3,7 +3,7 @@
 //! A request waits in the record until no call is under way: nothing is ever cut off in the
 //! middle of an effect.
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, is_seeded};
 use crate::cut::abort_reason;
 use crate::phases::deciding::begin_anew;
 use crate::phases::recovering::end;
@@ -12,8 +12,8 @@ use crate::retry::{begin_pass, end_release, go_back, park};
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
 use crate::{
-    Boundary, Crossing, Evidence, FinalReason, Goal, Grade, Notice, ParkReason, Phase, Proof,
-    Request, Rule, Signs, VIEW_AGE_MAX, cut,
+    Boundary, Crossing, Evidence, FinalReason, Goal, Grade, Liveness, Notice, ParkReason, Phase,
+    Proof, Request, Rule, VIEW_AGE_MAX, cut,
 };
 
 /// Takes a waiting request, if there is one.
@@ -52,7 +52,7 @@ fn retry(run: &mut Run<'_>) -> Option<Flow> {
     });
     let resume = run.record.resume;
     // A plug that may be another machine's is switched on before a new pass begins.
-    let refuted = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden)).cloned();
+    let refuted = cut::refuted(run).filter(|_| !is_seeded(Bug::WrongPlugHidden)).cloned();
     if run.record.phase == Phase::Parked {
         run.record.aborted_at = None;
         begin_anew(run);
@@ -96,12 +96,12 @@ pub(crate) fn go_on_back(run: &mut Run<'_>, goal: Goal) -> Flow {
 /// The Node is gone and something of its machine is still cut: the same word, for the boot that was fenced,
 /// gives it back. There is nothing left to release.
 fn confirm_off_without_node(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
-    let signs = run.record.signs_at_open.clone();
+    let liveness = run.record.liveness_at_open.clone();
     let refused = if still_cut(run).is_empty() {
         Some("the Node is gone and nothing of its machine is cut; there is nothing to confirm")
     } else if run.record.phase != Phase::Parked {
         Some("the Node is gone and what was cut is being given back; say it again if the run parks")
-    } else if signs.boot_id != boot_id {
+    } else if liveness.boot_id != boot_id {
         Some("the confirmation is for another boot of this node")
     } else if !run.policy.grades.contains(&Grade::OperatorConfirmed) {
         Some("policy does not release on a person's word")
@@ -112,18 +112,18 @@ fn confirm_off_without_node(run: &mut Run<'_>, by: &str, boot_id: &str) -> Optio
         run.notice(Notice::Ignored { why });
         return None;
     }
-    confirmed(run, by, signs);
+    confirmed(run, by, liveness);
     Some(go_back(run, Goal::Close(FinalReason::NodeGone)))
 }
 
 /// Takes a person's word for the proof: the machine that gave these signs is off.
-fn confirmed(run: &mut Run<'_>, by: &str, signs: Signs) {
+fn confirmed(run: &mut Run<'_>, by: &str, liveness: Liveness) {
     run.record.parked = None;
     run.record.proof = Some(Proof {
         grade: Grade::OperatorConfirmed,
         at: run.now,
         by: Evidence::Person(by.into()),
-        signs,
+        liveness,
         voided_at: None,
     });
     run.notice(Notice::Confirmed { by: by.into() });
@@ -169,7 +169,7 @@ fn abort_leave_off(run: &mut Run<'_>) -> Option<Flow> {
     run.record.aborted_at = Some(run.now);
     end_release(run);
     run.notice(Notice::AbortTaken { boundary: Boundary::AfterOffLeftOff });
-    let is_scrapped = waits && (is_gone || is_sown(Bug::LeaveOffEnds));
+    let is_scrapped = waits && (is_gone || is_seeded(Bug::LeaveOffEnds));
     if is_scrapped && !is_cut {
         return Some(end(run, FinalReason::NodeGone));
     }
@@ -189,7 +189,7 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
     let has_job = run.record.jobs.last().is_some_and(|job| job.end.is_none());
     let refused = if run.record.phase == Phase::Remedying && has_job {
         Some("a remedy's Job runs; wait for its end, or abort the run")
-    } else if node.signs.boot_id != boot_id {
+    } else if node.liveness.boot_id != boot_id {
         Some("the confirmation is for another boot of this node")
     } else if !matches!(view.trigger, Crossing::Crossed { .. }) {
         Some("the node gives signs of life; it is not off")
@@ -206,10 +206,10 @@ fn confirm_off(run: &mut Run<'_>, by: &str, boot_id: &str) -> Option<Flow> {
         run.notice(Notice::Ignored { why });
         return None;
     }
-    let signs = node.signs.clone();
+    let liveness = node.liveness.clone();
     run.record.marks.quarantine = true;
     end_release(run);
     run.record.goal = Goal::BringBack;
-    confirmed(run, by, signs);
+    confirmed(run, by, liveness);
     Some(Flow::Go(Phase::Releasing))
 }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::operation::MethodIndex;
-use crate::{Rung, Span};
+use crate::{RemedyStep, Span};
 
 /// Everything a run may do to one node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -25,7 +25,7 @@ pub struct Plan {
     /// Methods that no stage of isolation or power-management names, only a remedy of the ladder.
     pub beside: Vec<MethodIndex>,
     /// The remedies that are tried one after the other; empty: the fence alone.
-    pub ladder: Vec<Rung>,
+    pub ladder: Vec<RemedyStep>,
 }
 
 /// A group of methods inside a step.

@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use core::fmt;
 
-use crate::{OpId, Signs, Time};
+use crate::{Liveness, OpId, Time};
 
 /// How strong a proof is; DESIGN's table of grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +37,7 @@ pub struct Proof {
     /// The reads or the word that it rests on.
     pub by: Evidence,
     /// The last signs of life known; any other sign voids it.
-    pub signs: Signs,
+    pub liveness: Liveness,
     /// When a sign of life voided it, or a later read of what it rests on.
     pub voided_at: Option<Time>,
 }

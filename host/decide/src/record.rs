@@ -6,8 +6,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::liveness::Liveness;
 use crate::operation::{FailureKind, OpId, Operation};
-use crate::signs::Signs;
 use crate::{Decided, FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof, Time};
 
 /// What `NodeFence.status` holds.
@@ -28,7 +28,7 @@ pub struct Record {
     /// Flows back to New so far.
     pub restarts: u32,
     /// Which remedy of the ladder has its turn, from 0.
-    pub rung: usize,
+    pub remedy_step: usize,
     /// The Jobs that were meant to run, oldest first.
     pub jobs: Vec<JobRun>,
     /// What plugins decided, or are asked, oldest first.
@@ -38,7 +38,7 @@ pub struct Record {
     /// The process it was last written by.
     pub process: String,
     /// The last signs of life when the run was opened.
-    pub signs_at_open: Signs,
+    pub liveness_at_open: Liveness,
     /// The last signs of life before the present verifying read; what a proof is held against.
     pub baseline: Option<Baseline>,
     /// The journal: intents and how they ended, oldest first.
@@ -103,7 +103,7 @@ pub struct Baseline {
     /// When the view was taken.
     pub at: Time,
     /// What it showed.
-    pub signs: Signs,
+    pub liveness: Liveness,
 }
 
 /// What of ours stands, or may stand, on the Node.

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::standing::is_cut;
 use crate::{
     Access, AttachmentView, Backing, Binding, Deletion, Execution, Exempt, Grade, KdumpReleases,
@@ -37,7 +37,7 @@ impl Cover {
     /// Whether what ran there is over for good, so that the out-of-service taint may be set. A machine that
     /// dumps boots by itself, and the taint would keep its network from starting.
     pub(crate) fn allows_taint(self) -> bool {
-        self.is_whole() && self.grade != Grade::KdumpSeen || is_sown(Bug::TaintOfAPart)
+        self.is_whole() && self.grade != Grade::KdumpSeen || is_seeded(Bug::TaintOfAPart)
     }
 
     /// Whether it covers a pod that nothing exempts. `cut` are the drivers whose storage is read as cut.

@@ -6,7 +6,7 @@ use crate::{MethodIndex, Span, Time};
 
 /// One remedy of the ladder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Rung {
+pub struct RemedyStep {
     /// The remedy's name, for people.
     pub name: String,
     /// How it is carried out.
@@ -27,7 +27,7 @@ pub enum Remedy {
     /// One method of the plan, whether a stage names it or only this remedy does.
     Method(MethodIndex),
     /// Something in the cluster itself.
-    Cluster(Chore),
+    Cluster(ClusterAction),
     /// A Job of the admin's own.
     Job {
         /// How long it may take; the cluster's Job controller ends it then.
@@ -39,7 +39,7 @@ pub enum Remedy {
 
 /// What a remedy does in the cluster itself. The node's recovery undoes the marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Chore {
+pub enum ClusterAction {
     /// Cordon the node.
     Cordon,
     /// Put our NoSchedule taint.
@@ -58,7 +58,7 @@ pub struct JobRun {
     /// Counts the Jobs of an incident from 1; its name follows from it.
     pub number: u32,
     /// Which remedy it carries out, from 0.
-    pub rung: usize,
+    pub remedy_step: usize,
     /// Which try of the run it belongs to.
     pub attempt: u32,
     /// When the intent was written.

@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString as _};
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::decided::WHY_MAX;
 use crate::run::{Flow, Run};
 use crate::standing::still_cut;
@@ -91,17 +91,17 @@ pub(crate) fn climb(run: &mut Run<'_>) -> Option<Flow> {
     if let Some(flow) = ask_again(run) {
         return Some(flow);
     }
-    begin_rung(run, run.record.rung.saturating_add(1))?;
+    begin_remedy_step(run, run.record.remedy_step.saturating_add(1))?;
     begin_pass(run);
     Some(Flow::Go(Phase::Waiting))
 }
 
 /// The remedy of this place has its turn; `None` if there is none.
-fn begin_rung(run: &mut Run<'_>, rung: usize) -> Option<()> {
-    let remedy = run.plan.ladder.get(rung)?.name.clone();
+fn begin_remedy_step(run: &mut Run<'_>, remedy_step: usize) -> Option<()> {
+    let remedy = run.plan.ladder.get(remedy_step)?.name.clone();
     run.rule(Rule::A11);
     run.notice(Notice::NextRemedy { remedy });
-    run.record.rung = rung;
+    run.record.remedy_step = remedy_step;
     run.record.restarts = 0;
     Some(())
 }
@@ -109,12 +109,15 @@ fn begin_rung(run: &mut Run<'_>, rung: usize) -> Option<()> {
 /// A11: goes on to the next remedy that switches the machine off, at once; false where there is none, or a Job may still run
 /// beside it. Pods run elsewhere while the boot that they were released from lives, and it has to end.
 pub(crate) fn climb_to_an_off(run: &mut Run<'_>) -> bool {
-    if job_left(run).is_some() || is_sown(Bug::OffOfLaterRemedyUnused) {
+    if job_left(run).is_some() || is_seeded(Bug::OffOfLaterRemedyUnused) {
         return false;
     }
-    let later = run.plan.ladder.iter().enumerate().skip(run.record.rung.saturating_add(1));
-    let next = later.filter(|(_, one)| run.plan.takes_off(one.remedy)).map(|(rung, _)| rung).next();
-    next.is_some_and(|rung| begin_rung(run, rung).is_some())
+    let later = run.plan.ladder.iter().enumerate().skip(run.record.remedy_step.saturating_add(1));
+    let next = later
+        .filter(|(_, one)| run.plan.takes_off(one.remedy))
+        .map(|(remedy_step, _)| remedy_step)
+        .next();
+    next.is_some_and(|remedy_step| begin_remedy_step(run, remedy_step).is_some())
 }
 
 /// Back to New, if a restart is left. What holds already is not done again.
@@ -158,8 +161,8 @@ const UNNAMED_BOOT: &str = "unnamed";
 fn keep_boot(record: &mut Record) {
     let Some(proof) = record.proof.as_ref() else { return };
     let has_ended = proof.grade == Grade::PowerOffVerified && proof.voided_at.is_none();
-    let at_open = &mut record.signs_at_open.boot_id;
-    match proof.signs.boot_id.as_str() {
+    let at_open = &mut record.liveness_at_open.boot_id;
+    match proof.liveness.boot_id.as_str() {
         "" if has_ended && at_open.is_empty() => *at_open = UNNAMED_BOOT.to_string(),
         "" => {}
         named => *at_open = named.to_string(),
@@ -169,7 +172,7 @@ fn keep_boot(record: &mut Record) {
 /// Stops for a person, and says which machines may be off because of us.
 pub(crate) fn park(run: &mut Run<'_>, reason: ParkReason) -> Flow {
     let mut powered_off_by_us = run.record.off_or_going_off(run.plan, run.now);
-    if is_sown(Bug::LeftOffUntold) {
+    if is_seeded(Bug::LeftOffUntold) {
         powered_off_by_us.clear();
     }
     run.notice(Notice::Parked(reason.clone()));
@@ -330,6 +333,6 @@ pub(crate) fn witness_reads_on(run: &Run<'_>) -> Option<ParkReason> {
 }
 
 pub(crate) fn name(run: &Run<'_>) -> String {
-    let rung = run.plan.ladder.get(run.record.rung);
-    rung.map(|rung| rung.name.clone()).unwrap_or_default()
+    let remedy_step = run.plan.ladder.get(run.record.remedy_step);
+    remedy_step.map(|remedy_step| remedy_step.name.clone()).unwrap_or_default()
 }

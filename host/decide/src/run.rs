@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::{
-    Action, Builtin, Chore, Crossing, Effect, Freshness, Grade, Hold, Kind, MethodIndex, NodeView,
-    Notice, Phase, Plan, Proof, Record, Remedy, Rule, RunPolicy, Signs, Slot, Span, Stage, Time,
-    Transition, VIEW_AGE_MAX, View,
+    Action, Builtin, ClusterAction, Crossing, Effect, Freshness, Grade, Hold, Kind, Liveness,
+    MethodIndex, NodeView, Notice, Phase, Plan, Proof, Record, Remedy, Rule, RunPolicy, Slot, Span,
+    Stage, Time, Transition, VIEW_AGE_MAX, View,
 };
 
 /// One step in the making.
@@ -152,10 +152,10 @@ impl<'a> Run<'a> {
     /// has a clock of its own, which may have been set back: what it reports needs only be another stamp.
     pub(crate) fn is_well(&self, view: &View) -> bool {
         let Some(node) = self.node(view) else { return false };
-        let (reported, at_open) = (node.signs.reported, self.record.signs_at_open.reported);
-        let proven = self.record.proof.as_ref().and_then(|proof| proof.signs.reported);
+        let (reported, at_open) = (node.liveness.reported, self.record.liveness_at_open.reported);
+        let proven = self.record.proof.as_ref().and_then(|proof| proof.liveness.reported);
         let is_another = reported != at_open && reported != proven;
-        let is_of_new_boot = is_another && self.is_new_boot(&node.signs);
+        let is_of_new_boot = is_another && self.is_new_boot(&node.liveness);
         let newer = reported > at_open.max(proven) || guard(Bug::ClocksOrdered, is_of_new_boot);
         let is_well = newer && matches!(view.trigger, Crossing::Clear { ready: true, .. });
         !guard(Bug::UnfenceAtOnce, !is_well)
@@ -163,17 +163,17 @@ impl<'a> Run<'a> {
 
     /// Whether the node runs another boot than the one that was fenced. A Node that names no boot, as one that
     /// somebody made by hand, says nothing of that.
-    pub(crate) fn is_new_boot(&self, signs: &Signs) -> bool {
-        let fenced = self.record.proof.as_ref().map(|proof| &proof.signs);
-        let is_other = signs.boot_id != fenced.unwrap_or(&self.record.signs_at_open).boot_id;
-        is_other && !signs.boot_id.is_empty()
+    pub(crate) fn is_new_boot(&self, liveness: &Liveness) -> bool {
+        let fenced = self.record.proof.as_ref().map(|proof| &proof.liveness);
+        let is_other = liveness.boot_id != fenced.unwrap_or(&self.record.liveness_at_open).boot_id;
+        is_other && !liveness.boot_id.is_empty()
     }
 
     /// If the Node named no boot when it was fenced, takes the first boot that it names as the fenced one. After a
     /// verified off that still holds that boot is a newer one, so nothing is noted.
     pub(crate) fn learn_boot(&mut self) {
         let machine = self.seen().and_then(View::machine);
-        let Some(boot_id) = machine.map(|node| node.signs.boot_id.clone()) else { return };
+        let Some(boot_id) = machine.map(|node| node.liveness.boot_id.clone()) else { return };
         let fenced = match self.record.proof.as_mut() {
             Some(proof) => match proof.grade {
                 Grade::PowerOffVerified if proof.voided_at.is_none() => return,
@@ -184,10 +184,10 @@ impl<'a> Run<'a> {
                 | Grade::OperatorConfirmed
                 | Grade::JobSucceeded
                 | Grade::PowerOffVerified
-                | Grade::KdumpSeen => &mut proof.signs.boot_id,
+                | Grade::KdumpSeen => &mut proof.liveness.boot_id,
                 Grade::NewBootId => return,
             },
-            None => &mut self.record.signs_at_open.boot_id,
+            None => &mut self.record.liveness_at_open.boot_id,
         };
         if guard(Bug::UnnamedBootIsOther, fenced.is_empty()) {
             *fenced = boot_id;
@@ -197,8 +197,8 @@ impl<'a> Run<'a> {
     /// Whether the boot that was proven off reported once more: the proof was wrong.
     pub(crate) fn is_heard_again(&self, node: &NodeView) -> bool {
         let voided = self.record.proof.as_ref().filter(|proof| proof.voided_at.is_some());
-        let is_newer = |proof: &Proof| node.signs.reported > proof.signs.reported;
-        voided.is_some_and(is_newer) && !self.is_new_boot(&node.signs)
+        let is_newer = |proof: &Proof| node.liveness.reported > proof.liveness.reported;
+        voided.is_some_and(is_newer) && !self.is_new_boot(&node.liveness)
     }
 
     /// Whether the node's Lease has run out.
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
 
     /// The remedy that has its turn; where a plugin decides, the one that it decided on.
     pub(crate) fn remedy(&self) -> Option<Remedy> {
-        let remedy = self.plan.remedy(self.record.rung)?;
+        let remedy = self.plan.remedy(self.record.remedy_step)?;
         if remedy != Remedy::Plugin {
             return Some(remedy);
         }
@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
     /// Whether the Node is deleted once everything on it is released.
     pub(crate) fn deletes_node(&self) -> bool {
         let deletes = |kind: &Kind| *kind == Kind::Builtin(Builtin::DeleteNode);
-        self.remedy() == Some(Remedy::Cluster(Chore::DeleteNode))
+        self.remedy() == Some(Remedy::Cluster(ClusterAction::DeleteNode))
             || self.plan.names(&self.isolation(), deletes)
     }
 

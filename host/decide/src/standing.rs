@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, is_seeded};
 use crate::run::{Flow, Run};
 use crate::{
     Action, CUT_READ_AGE_MAX, End, Grade, LOOK_EVERY, Method, MethodIndex, OpId, Operation,
@@ -32,7 +32,7 @@ impl Record {
     /// Whether no call of ours made this cut: no read ever said off, and the last one began when none of the calls could take
     /// effect any more.
     fn never_stood(&self, plan: &Plan, cut: MethodIndex) -> bool {
-        let settled = if is_sown(Bug::LateCutForgotten) {
+        let settled = if is_seeded(Bug::LateCutForgotten) {
             self.last_effect(cut).map(|off| off.lands_until(plan)).unwrap_or_default()
         } else {
             self.may_land_until(plan, cut)
@@ -167,7 +167,7 @@ pub(crate) fn is_young(read: &Operation, grade: Grade, now: Time) -> bool {
     if grade == Grade::StorageFenced {
         return ended_within(CUT_READ_AGE_MAX);
     }
-    let just_ended = !is_sown(Bug::SlowReadIsOld) && ended_within(ROUND_PAUSES_MAX);
+    let just_ended = !is_seeded(Bug::SlowReadIsOld) && ended_within(ROUND_PAUSES_MAX);
     just_ended || read.intended_at.is_within(PROOF_READ_AGE_MAX, now)
 }
 

@@ -2,17 +2,17 @@
 
 use alloc::collections::BTreeSet;
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::crossing::Crossing;
-use crate::sign::{Finding, READY, condition};
-use crate::{ConditionStatus, NodeView, REPORTS_WITHIN, Sign, Span, Time, sign};
+use crate::symptom::{Finding, READY, condition};
+use crate::{ConditionStatus, NodeView, REPORTS_WITHIN, Span, Symptom, Time, symptom};
 
 /// What has to be seen, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Threshold {
     /// What is looked at.
-    pub sign: Sign,
-    /// For how long. What a sign asks for itself comes before it.
+    pub symptom: Symptom,
+    /// For how long. What a symptom asks for itself comes before it.
     pub period: Span,
     /// A condition that was last reported longer ago is not known.
     pub stale_after: Span,
@@ -20,15 +20,16 @@ pub struct Threshold {
 
 /// Whether a node has crossed a threshold, and if not yet, when it will.
 pub fn crossed(node: &NodeView, threshold: &Threshold, now: Time) -> Crossing {
-    let (since, there_at) = match sign::find(node, &threshold.sign, threshold.stale_after, now) {
-        Finding::There { since } => (since, since),
-        Finding::Coming { since, at } => (since, at),
-        Finding::Absent { .. } => {
-            let next_look = next_look(node, threshold, now);
-            return Crossing::Clear { ready: is_ready(node), next_look };
-        }
-        Finding::Unclear => return Crossing::Unclear,
-    };
+    let (since, there_at) =
+        match symptom::find(node, &threshold.symptom, threshold.stale_after, now) {
+            Finding::There { since } => (since, since),
+            Finding::Coming { since, at } => (since, at),
+            Finding::Absent { .. } => {
+                let next_look = next_look(node, threshold, now);
+                return Crossing::Clear { ready: is_ready(node), next_look };
+            }
+            Finding::Unclear => return Crossing::Unclear,
+        };
     let crosses_at = there_at.after(threshold.period).max(reports_until(node));
     if now >= crosses_at {
         Crossing::Crossed { since }
@@ -37,16 +38,16 @@ pub fn crossed(node: &NodeView, threshold: &Threshold, now: Time) -> Crossing {
     }
 }
 
-/// When a sign may become another one without anything new being seen: a part of a compound whose
+/// When a symptom may become another one without anything new being seen: a part of a compound whose
 /// others are not known may be due.
 pub fn next_look(node: &NodeView, threshold: &Threshold, now: Time) -> Option<Time> {
-    sign::next_look(node, &threshold.sign, now)
+    symptom::next_look(node, &threshold.symptom, now)
 }
 
 /// Until when a node that has just come back, or that answers, is given time to say how it is. What stands of it
 /// meanwhile is the node controller's word, and others', from before.
 fn reports_until(node: &NodeView) -> Time {
-    let answers_since = node.answers_since.filter(|_| !is_sown(Bug::AnswersIgnored));
+    let answers_since = node.answers_since.filter(|_| !is_seeded(Bug::AnswersIgnored));
     let answers = answers_since.map(|since| since.after(REPORTS_WITHIN));
     just_back_until(node).max(answers).unwrap_or_default()
 }
@@ -55,7 +56,7 @@ fn reports_until(node: &NodeView) -> Time {
 /// is overdue again.
 pub(crate) fn just_back_until(node: &NodeView) -> Option<Time> {
     let is_back = guard(Bug::JustBackIgnored, is_silent(node));
-    let heard = node.heard_since.zip(sign::overdue_at(node)).filter(|_| is_back);
+    let heard = node.heard_since.zip(symptom::overdue_at(node)).filter(|_| is_back);
     heard.map(|(since, overdue)| since.after(REPORTS_WITHIN).min(overdue))
 }
 
@@ -85,9 +86,10 @@ pub fn unknown_conditions<'t>(
     threshold: &'t Threshold,
     now: Time,
 ) -> BTreeSet<&'t str> {
-    let is_compound = matches!(threshold.sign, Sign::All(_) | Sign::Any(_) | Sign::Not(_));
+    let is_compound =
+        matches!(threshold.symptom, Symptom::All(_) | Symptom::Any(_) | Symptom::Not(_));
     if is_compound && is_silent(node) && crossed(node, threshold, now) == Crossing::Unclear {
-        return sign::unknown_types(node, &threshold.sign, threshold.stale_after, now);
+        return symptom::unknown_types(node, &threshold.symptom, threshold.stale_after, now);
     }
     BTreeSet::new()
 }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{Crossing, JobView, Signs, Time, Verdict};
+use crate::{Crossing, JobView, Liveness, Time, Verdict};
 
 /// What was seen of one node and of what decides about it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -89,7 +89,7 @@ pub struct NodeView {
     /// `metadata.uid`.
     pub uid: String,
     /// Signs of life: boot id, Lease, reports.
-    pub signs: Signs,
+    pub liveness: Liveness,
     /// When the object was made.
     pub created_at: Time,
     /// Conditions by type, ordered.

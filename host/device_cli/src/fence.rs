@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::args::{DeviceArgs, FenceAction, FenceArgs, Output};
 use crate::fence::outcome::{Outcome, Sent, word};
-use crate::fence::session::Hand;
+use crate::fence::session::DeviceSession;
 use crate::output::{complain, outln};
 
 /// Status says off.
@@ -31,7 +31,7 @@ const ON_MIN: Duration = Duration::from_secs(10);
 const ON_EVERY: Duration = Duration::from_secs(1);
 
 /// What a person asks of a plugin.
-pub(super) struct Asked<'a> {
+pub(super) struct FenceRequest<'a> {
     /// The command before the action: `fence ipmi`.
     pub(super) command: &'a str,
     pub(super) action: FenceAction,
@@ -42,9 +42,9 @@ pub(super) struct Asked<'a> {
 pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
     let FenceArgs { plugin: name, action, device, output } = args;
     let (executor, plugin) = crate::fence::session::load(name)?;
-    let mut hand = Hand::set_up(executor, plugin, device).await?;
+    let mut hand = DeviceSession::set_up(executor, plugin, device).await?;
     let command = &format!("fence {name}");
-    let asked = Asked { command, action: *action, device };
+    let asked = FenceRequest { command, action: *action, device };
     let done = act(&mut hand, &asked).await;
     match output {
         Output::Json => outln!("{}", done.document(*action)),
@@ -56,12 +56,12 @@ pub async fn fence(args: &FenceArgs) -> anyhow::Result<ExitCode> {
 /// What a person's command came to.
 pub(super) enum Done {
     Listed(Result<Vec<PlugInfo>, Failure>),
-    Told(Result<Outcome, Failure>),
+    CallRecord(Result<Outcome, Failure>),
 }
 
 /// Carries one action out.
-pub(super) async fn act(hand: &mut Hand, args: &Asked<'_>) -> Done {
-    Done::Told(match args.action {
+pub(super) async fn act(hand: &mut DeviceSession, args: &FenceRequest<'_>) -> Done {
+    Done::CallRecord(match args.action {
         FenceAction::Status => hand.read(None).await,
         FenceAction::Monitor => hand.once(Action::Monitor).await,
         FenceAction::List => return Done::Listed(hand.plugs().await),
@@ -73,7 +73,7 @@ pub(super) async fn act(hand: &mut Hand, args: &Asked<'_>) -> Done {
 }
 
 /// A machine that is off is not reset: it would stay off, or come on though nobody said `on`.
-async fn reset(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
+async fn reset(hand: &mut DeviceSession, args: &FenceRequest<'_>) -> Result<Outcome, Failure> {
     match hand.read(None).await {
         Ok(read) if read.state == PlugState::Off => Ok(Outcome {
             detail: "nothing was sent: a machine that is off cannot be reset".to_owned(),
@@ -86,7 +86,7 @@ async fn reset(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
 }
 
 /// Once an off was sent, an on is, unless the machine reads on all the same.
-async fn reboot(hand: &mut Hand, args: &Asked<'_>) -> Result<Outcome, Failure> {
+async fn reboot(hand: &mut DeviceSession, args: &FenceRequest<'_>) -> Result<Outcome, Failure> {
     let command = command(args, "on");
     if let Err(error) = crate::fence::held::hold_interrupts(&command) {
         complain(format_args!("node-remedy: {error:#}; an interrupt may leave the machine off"));
@@ -136,8 +136,8 @@ fn after_reboot(
 }
 
 /// The same command with another action.
-fn command(args: &Asked<'_>, action: &str) -> String {
-    let Asked { command, device, .. } = args;
+fn command(args: &FenceRequest<'_>, action: &str) -> String {
+    let FenceRequest { command, device, .. } = args;
     let mut words = vec![format!("node-remedy {command} {action}")];
     let path = |file: &Option<PathBuf>| file.as_ref().map(|file| file.display().to_string());
     let (file, ca) = (path(&device.password_file), path(&device.tls.tls_ca));
@@ -166,9 +166,9 @@ impl Done {
     /// How the command ends.
     pub(super) fn code(&self, action: FenceAction) -> u8 {
         let outcome = match self {
-            Self::Listed(Err(_)) | Self::Told(Err(_)) => return 1,
+            Self::Listed(Err(_)) | Self::CallRecord(Err(_)) => return 1,
             Self::Listed(Ok(_)) => return 0,
-            Self::Told(Ok(outcome)) => outcome,
+            Self::CallRecord(Ok(outcome)) => outcome,
         };
         match (action, outcome.state) {
             (FenceAction::Status, PlugState::On) => 0,
@@ -195,7 +195,7 @@ impl Done {
                 });
                 json!({"plugs": plugs.collect::<Vec<_>>(), "exitCode": code})
             }
-            Self::Told(Ok(outcome)) => {
+            Self::CallRecord(Ok(outcome)) => {
                 let identity: BTreeMap<_, _> = outcome.identity.iter().cloned().collect();
                 json!({
                     "state": word(outcome.state), "confirmed": outcome.confirmed,
@@ -203,7 +203,7 @@ impl Done {
                     "exitCode": code,
                 })
             }
-            Self::Listed(Err(failure)) | Self::Told(Err(failure)) => {
+            Self::Listed(Err(failure)) | Self::CallRecord(Err(failure)) => {
                 let kind = format!("{:?}", failure.kind);
                 json!({"failure": kind, "detail": failure.detail, "exitCode": code})
             }
@@ -218,7 +218,7 @@ impl Done {
                     outln!("{:<20} {:<14} {}", one.plug, word(one.state), one.name);
                 }
             }
-            Self::Told(Ok(outcome)) => {
+            Self::CallRecord(Ok(outcome)) => {
                 outln!("{}", word(outcome.state));
                 for (name, value) in &outcome.identity {
                     outln!("  {name}: {value}");
@@ -230,7 +230,7 @@ impl Done {
                     outln!("  {next}");
                 }
             }
-            Self::Listed(Err(failure)) | Self::Told(Err(failure)) => {
+            Self::Listed(Err(failure)) | Self::CallRecord(Err(failure)) => {
                 complain(format_args!("node-remedy: {name} failed: {}", failure.detail));
             }
         }

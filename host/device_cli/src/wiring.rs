@@ -20,7 +20,7 @@ use node_remedy_api::plan::NodePlan;
 use node_remedy_api::time::{Moment, Span};
 use node_remedy_config::wiring::Tried;
 use node_remedy_decide as decide;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::cluster::kube::KubeCluster;
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub struct WiringArgs {
 /// What came of one plug.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct PlugFinding {
     method: String,
     device: String,
     plug: String,
@@ -124,7 +124,7 @@ pub async fn verify(args: &WiringArgs) -> anyhow::Result<ExitCode> {
 async fn try_one<C: Cluster>(
     args: &WiringArgs,
     bench: &mut Bench<C>,
-    node: &NodeSeen,
+    node: &PrunedNode,
     plan: &NodePlan,
     plug: &Plug,
     by: &str,
@@ -194,7 +194,7 @@ async fn refuse<C: Cluster>(
 async fn consented<C: Cluster>(
     args: &WiringArgs,
     bench: &Bench<C>,
-    node: &NodeSeen,
+    node: &PrunedNode,
     plug: &Plug,
 ) -> anyhow::Result<bool> {
     let what = match plug.cuts {
@@ -272,7 +272,7 @@ fn code_of(finding: &Finding) -> u8 {
     }
 }
 
-fn tell(plug: &Plug, node: &str, finding: &Finding) -> Told {
+fn tell(plug: &Plug, node: &str, finding: &Finding) -> PlugFinding {
     let it = words(&plug.method);
     let (word, others, detail) = match finding {
         Finding::Verified => {
@@ -302,7 +302,7 @@ fn tell(plug: &Plug, node: &str, finding: &Finding) -> Told {
         Finding::NotProven(why) => ("not-proven", Vec::new(), format!("{it}: {why}")),
     };
     let method = &plug.method;
-    Told {
+    PlugFinding {
         method: method.name.clone(),
         device: method.device.clone(),
         plug: method.plug.clone(),
@@ -312,7 +312,7 @@ fn tell(plug: &Plug, node: &str, finding: &Finding) -> Told {
     }
 }
 
-fn print(args: &WiringArgs, told: &[Told], code: u8) -> anyhow::Result<()> {
+fn print(args: &WiringArgs, told: &[PlugFinding], code: u8) -> anyhow::Result<()> {
     match args.output {
         Output::Json => {
             let all = serde_json::json!({"node": args.node, "plugs": told, "exitCode": code});

@@ -14,14 +14,14 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
 use node_remedy_act::budget::{Room, Taken, slot_of};
-use node_remedy_act::calls::{Asked, held_back};
+use node_remedy_act::calls::{CallRequest, held_back};
 use node_remedy_act::delete::{PodDelete, PodId, delete_attachment, delete_node, delete_pod};
 use node_remedy_act::node::{NodeChange, change_node};
 use node_remedy_act::node_lock::Lock;
 use node_remedy_act::{budget, job, node_lock};
 use node_remedy_api::annotations::ABORT;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 use node_remedy_decide::{
     Action, Approval, Effect, End, Method, OpId, Operation, Phase, Record, SlotAnswer, Span,
     VIEW_AGE_MAX,
@@ -32,7 +32,7 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow};
 use node_remedy_runtime::names::job_name;
 
 use crate::job::refused;
-use crate::state::{Incident, Seen};
+use crate::state::{Incident, Observation};
 
 /// The longest a device call may take; manifests may say less.
 const CALL_MAX: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ impl<C: Cluster> Incident<C> {
     fn withheld_now(&self, effect: &Effect) -> Option<&'static str> {
         let age = self.facts.as_ref().map(|facts| self.context.clock.now().since(facts.taken_at));
         withheld(effect, self.context.lease.remaining_ms(), age)
-            .filter(|_| !is_sown(Bug::NothingWithheld))
+            .filter(|_| !is_seeded(Bug::NothingWithheld))
     }
 
     fn note_failure(&self, effect: &Effect, result: Result<(), ClusterError>) {
@@ -148,7 +148,7 @@ impl<C: Cluster> Incident<C> {
                     }
                     Taken::NewerEpoch(_) => SlotAnswer::Refused,
                 };
-                self.pending.push_back(Seen::Slot(answer));
+                self.pending.push_back(Observation::Slot(answer));
             }
             Effect::ReturnSlot => self.owes_slot = true,
             Effect::HandOver => self.context.hand_over.notify_one(),
@@ -174,7 +174,7 @@ impl<C: Cluster> Incident<C> {
             }
             Effect::StopJob(number) => self.while_allowed(effect, self.stop_job(*number)).await?,
             Effect::AskRemedy(number) => self.ask_remedy(*number),
-            Effect::SignNode { pod } => self.sign(effect, pod).await?,
+            Effect::SymptomNode { pod } => self.symptom(effect, pod).await?,
             // Released before anything else.
             Effect::OutOfService
             | Effect::DeletePods(_)
@@ -217,7 +217,7 @@ impl<C: Cluster> Incident<C> {
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::AskRemedy(_)
-            | Effect::SignNode { .. } => Ok(()),
+            | Effect::SymptomNode { .. } => Ok(()),
         }
     }
 
@@ -235,10 +235,10 @@ impl<C: Cluster> Incident<C> {
         };
         if operation.cuts() && (self.is_spoken_against() || self.lacks_approval(operation)) {
             self.look_wanted = true;
-            self.pending.push_back(Seen::Ended(op, held_back().end));
+            self.pending.push_back(Observation::Ended(op, held_back().end));
             return;
         }
-        let asked = Asked {
+        let asked = CallRequest {
             method,
             grants: self.nodefence.spec.plan.grants.clone(),
             action: operation.action,
@@ -283,13 +283,15 @@ impl<C: Cluster> Incident<C> {
     /// Creates a remedy's Job; one of that name is ours already, or was never to be.
     async fn start_job(&self, number: u32) -> Result<(), ClusterError> {
         let job = self.record.jobs.iter().find(|job| job.number == number);
-        let rung = job.and_then(|job| self.nodefence.spec.ladder.get(job.rung));
-        let Some((rung, template)) = rung.and_then(|rung| Some((rung, rung.job.as_ref()?))) else {
+        let remedy_step = job.and_then(|job| self.nodefence.spec.ladder.get(job.remedy_step));
+        let Some((remedy_step, template)) =
+            remedy_step.and_then(|remedy_step| Some((remedy_step, remedy_step.job.as_ref()?)))
+        else {
             return Err(ClusterError::Invalid(format!("no remedy has Job {number}")));
         };
         let namespace = &self.context.calls.namespace;
         let now = timestamp(self.context.clock.now());
-        let job = job::build(&self.nodefence, &rung.name, template, number, namespace, now)?;
+        let job = job::build(&self.nodefence, &remedy_step.name, template, number, namespace, now)?;
         match self.context.cluster.create(&job).await {
             Ok(_) | Err(ClusterError::AlreadyExists(_)) => Ok(()),
             Err(error) => Err(error),
@@ -312,9 +314,9 @@ impl<C: Cluster> Incident<C> {
     }
 
     /// Says on the Node which pod remedies it, and since when.
-    async fn sign(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
+    async fn symptom(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
         let since = timestamp(self.context.clock.now()).to_string();
-        self.change(effect, NodeChange::Sign { pod: pod.to_owned(), since }).await
+        self.change(effect, NodeChange::Symptom { pod: pod.to_owned(), since }).await
     }
 
     async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {
@@ -409,7 +411,9 @@ impl<C: Cluster> Incident<C> {
         let stands =
             |(key, word): &(&&str, &String)| kept.0.annotations().get(**key) == Some(*word);
         let heard: Vec<_> = self.heard.iter().filter(stands).collect();
-        if heard.is_empty() || self.pending.iter().any(|seen| matches!(seen, Seen::Command(_))) {
+        if heard.is_empty()
+            || self.pending.iter().any(|seen| matches!(seen, Observation::Command(_)))
+        {
             return Ok(());
         }
         let edits: Vec<serde_json::Value> = heard
@@ -440,7 +444,7 @@ impl<C: Cluster> Incident<C> {
 fn reported_uuid(record: &Record, operation: &Operation) -> Option<String> {
     let cuts = matches!(operation.action, Action::Off | Action::Reset);
     // The session would find out what the read before the pause did not.
-    if !guard(Bug::MachineNotNamed, cuts) || is_sown(Bug::IdentityOfBeforeThePause) {
+    if !guard(Bug::MachineNotNamed, cuts) || is_seeded(Bug::IdentityOfBeforeThePause) {
         return None;
     }
     let is_read = |one: &&Operation| one.method == operation.method && one.action == Action::Status;
@@ -485,7 +489,7 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::DeleteNode
         | Effect::StartJob(_)
         | Effect::StopJob(_)
-        | Effect::SignNode { .. } => true,
+        | Effect::SymptomNode { .. } => true,
     };
     if is_write && lease_ms == 0 {
         return Some("the leader lease has run out");

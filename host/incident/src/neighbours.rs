@@ -11,15 +11,15 @@ use k8s_openapi::api::coordination::v1::Lease;
 use node_remedy_api::nodefence as api;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Binding as BindingWritten, NodePlan, PluginKind};
-use node_remedy_config::signs::LEASE;
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_config::symptoms::LEASE;
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 use node_remedy_decide::{Action, Neighbours, Phase, Plan, Record, Span, Time};
 use node_remedy_observe::caches::{NODE_LEASES, lease_key};
 use node_remedy_observe::condition_history::Changes;
 use node_remedy_observe::live::timed;
 use node_remedy_observe::off_sightings::Sightings;
 use node_remedy_observe::offs::{ended_at, standing_offs, switched};
-use node_remedy_observe::pruned::{LeaseSeen, NodeSeen};
+use node_remedy_observe::pruned::{PrunedLease, PrunedNode};
 use node_remedy_observe::view::boot_heard_at;
 use node_remedy_runtime::clock::{Clock, time_of};
 use node_remedy_runtime::cluster::{At, Cluster};
@@ -48,7 +48,7 @@ const READS_MAX: usize = 16;
 /// What was read stays in `live`, as a watch that is late for many tells of nobody for long.
 pub async fn of<C: Cluster>(
     incident: &Incident<C>,
-    live: &mut BTreeMap<String, LeaseSeen>,
+    live: &mut BTreeMap<String, PrunedLease>,
 ) -> Neighbours {
     let context = &incident.context;
     let mut read = BTreeSet::new();
@@ -59,7 +59,7 @@ pub async fn of<C: Cluster>(
         };
         let found = by_caches(incident, &cut, live);
         let Neighbours::Silent(name) = &found else { return found };
-        if read.contains(name) || is_sown(Bug::NeighbourLeasesNotRead) {
+        if read.contains(name) || is_seeded(Bug::NeighbourLeasesNotRead) {
             return found;
         }
         if read.len() >= READS_MAX {
@@ -82,7 +82,7 @@ fn cut_of<C: Cluster>(incident: &Incident<C>) -> Option<Cut> {
 fn by_caches<C: Cluster>(
     incident: &Incident<C>,
     cut: &Cut,
-    live: &BTreeMap<String, LeaseSeen>,
+    live: &BTreeMap<String, PrunedLease>,
 ) -> Neighbours {
     let context = &incident.context;
     let (caches, now) = (&context.caches, context.clock.now());
@@ -142,7 +142,7 @@ fn earlier_offs(plan: &Plan, record: &Record) -> Vec<(Time, Time)> {
 /// When all such plugs had read off. A slow outlet goes off long after its call; `decide` sets the baseline only once it
 /// reads off.
 fn read_off_at(record: &Record, seen: &Sightings) -> Time {
-    let baseline = record.baseline.as_ref().filter(|_| !is_sown(Bug::LateOutletBelieved));
+    let baseline = record.baseline.as_ref().filter(|_| !is_seeded(Bug::LateOutletBelieved));
     let seen_at = seen.baseline_seen_at().unwrap_or_default();
     baseline.map(|baseline| baseline.at.max(seen_at)).unwrap_or_default()
 }
@@ -156,7 +156,7 @@ struct Ready {
     reported_at: Time,
 }
 
-fn ready_of(node: &NodeSeen, changes: &Changes, clock: &Clock) -> Ready {
+fn ready_of(node: &PrunedNode, changes: &Changes, clock: &Clock) -> Ready {
     let Some(ready) = node.conditions.get("Ready") else { return Ready::default() };
     let reported_at = ready.reported_at(clock).unwrap_or_default();
     let unknown_since = (ready.status == "Unknown").then(|| {
@@ -200,7 +200,7 @@ impl Cut {
 
     /// Whether a node is cleared: heard since the last off in the same boot, or silent before the first. A Lease that a
     /// process only found at its start is no renewal.
-    fn is_settled(&self, ready: Ready, lease: &LeaseSeen, booted_at: Time, now: Time) -> bool {
+    fn is_settled(&self, ready: Ready, lease: &PrunedLease, booted_at: Time, now: Time) -> bool {
         self.was_silent_before(ready, lease)
             || self.is_heard(lease)
                 && !self.has_booted(lease, booted_at)
@@ -208,12 +208,12 @@ impl Cut {
     }
 
     /// Whether a node was heard since the last off.
-    fn is_heard(&self, lease: &LeaseSeen) -> bool {
+    fn is_heard(&self, lease: &PrunedLease) -> bool {
         lease.was_renewed() && lease.renewed_at() > self.last.after(ON_ITS_WAY)
     }
 
     /// Whether a node was silent before the first off, by its Lease or its Ready condition.
-    fn was_silent_before(&self, ready: Ready, lease: &LeaseSeen) -> bool {
+    fn was_silent_before(&self, ready: Ready, lease: &PrunedLease) -> bool {
         // A node that boots renews its Lease before its Ready condition changes.
         let was_heard = |since: Time| lease.was_renewed() && lease.observed > since;
         let was_unknown =
@@ -223,29 +223,29 @@ impl Cut {
     }
 
     /// Whether a node that was heard at this time, and then no more, was silent before the first off.
-    fn fell_silent_before(&self, lease: &LeaseSeen, heard: Time) -> bool {
+    fn fell_silent_before(&self, lease: &PrunedLease, heard: Time) -> bool {
         heard.after(overdue(lease)) < self.first && !self.fell_silent_in_earlier_pass(lease, heard)
     }
 
     /// Whether a node that was heard at this time, and then no more, fell silent by an off of an earlier pass.
-    fn fell_silent_in_earlier_pass(&self, lease: &LeaseSeen, heard: Time) -> bool {
+    fn fell_silent_in_earlier_pass(&self, lease: &PrunedLease, heard: Time) -> bool {
         self.earlier
             .iter()
             .any(|(off, on)| heard.after(overdue(lease)) >= *off && heard <= on.after(ON_ITS_WAY))
     }
 
     /// The node's last silence, if it ended after the first off.
-    fn ended_silence(&self, lease: &LeaseSeen) -> Option<(Time, Time)> {
+    fn ended_silence(&self, lease: &PrunedLease) -> Option<(Time, Time)> {
         lease.silence.filter(|(_, ended)| *ended > self.first)
     }
 
     /// Whether the plugs may have caused a silence that began after this renewal.
-    fn may_have_caused(&self, lease: &LeaseSeen, renewed: Time) -> bool {
+    fn may_have_caused(&self, lease: &PrunedLease, renewed: Time) -> bool {
         !self.fell_silent_before(lease, renewed) && renewed <= self.landed.after(ON_ITS_WAY)
     }
 
     /// Whether a node booted after the first off, and the plugs may have caused that.
-    fn has_booted(&self, lease: &LeaseSeen, booted_at: Time) -> bool {
+    fn has_booted(&self, lease: &PrunedLease, booted_at: Time) -> bool {
         let is_excused = lease.silence.is_some_and(|(before, ended)| {
             !self.may_have_caused(lease, before) && self.excuses(ended, booted_at)
         });
@@ -261,12 +261,12 @@ impl Cut {
         }
         let until =
             silence_ended.after(BOOT_TOLD_WITHIN).min(self.first.after(BOOT_TAKES_AT_LEAST));
-        booted_at <= until || is_sown(Bug::OldSilenceExcusesBoots)
+        booted_at <= until || is_seeded(Bug::OldSilenceExcusesBoots)
     }
 
     /// Whether the Node object is newer than the node's silence, so that its boot ID can be trusted. A booting kubelet may
     /// renew its Lease first.
-    fn is_boot_told(&self, lease: &LeaseSeen, reported_at: Time, now: Time) -> bool {
+    fn is_boot_told(&self, lease: &PrunedLease, reported_at: Time, now: Time) -> bool {
         let silence = self.ended_silence(lease);
         silence.filter(|(before, _)| self.may_have_caused(lease, *before)).is_none_or(
             |(before, ended)| {
@@ -277,7 +277,7 @@ impl Cut {
 
     /// Whether the node's own incident explains its silence: it proved the node off, or, in its first attempt, was opened
     /// for that very silence.
-    fn is_explained(&self, nodefence: &NodeFence, lease: &LeaseSeen, is_doubtful: bool) -> bool {
+    fn is_explained(&self, nodefence: &NodeFence, lease: &PrunedLease, is_doubtful: bool) -> bool {
         let Some(status) = &nodefence.status else { return false };
         let proof = status.proof.as_ref().filter(|proof| proof.voided_at.is_none());
         let trigger = &nodefence.spec.trigger;
@@ -286,7 +286,7 @@ impl Cut {
             && !self.fell_silent_in_earlier_pass(lease, lease.observed)
             && trigger.condition_type == LEASE
             && status.attempt == 1
-            && is_unheard(lease, &status.signs_at_open)
+            && is_unheard(lease, &status.liveness_at_open)
             && Time(trigger.since.ms).after(overdue(lease)) < self.first;
         let (plan, operations) = (&nodefence.spec.plan, &status.operations);
         was_silent || proof.is_some_and(|proof| self.was_off(proof, plan, operations, lease))
@@ -299,7 +299,7 @@ impl Cut {
         proof: &api::Proof,
         plan: &NodePlan,
         operations: &[api::Operation],
-        lease: &LeaseSeen,
+        lease: &PrunedLease,
     ) -> bool {
         let at = Time(proof.at.ms);
         let ended = self.ended_silence(lease);
@@ -311,15 +311,15 @@ impl Cut {
         };
         let is_by_its_bmc = at >= self.last
             && !uses_outlets(plan)
-            && (operations.iter().any(is_by_it) || is_sown(Bug::LaterOffExplains));
+            && (operations.iter().any(is_by_it) || is_seeded(Bug::LaterOffExplains));
         proof.grade == api::Grade::PowerOffVerified
             && (at <= self.first && !self.fell_silent_in_earlier_pass(lease, silent_since)
                 || is_by_its_bmc)
-            && (ended.is_some() && self.is_heard(lease) || is_unheard(lease, &proof.signs))
+            && (ended.is_some() && self.is_heard(lease) || is_unheard(lease, &proof.liveness))
     }
 
     /// Whether a node that was not heard had its time, with somebody to tell of it.
-    fn is_judged(&self, lease: &LeaseSeen, now: Time, heard: Time) -> bool {
+    fn is_judged(&self, lease: &PrunedLease, now: Time, heard: Time) -> bool {
         let since = self.last.max(lease.observed);
         let silent_after = SILENT_AFTER.max(Span::seconds(lease.duration_s));
         now >= since.after(silent_after) && now < heard.after(TOLD_WITHIN)
@@ -327,15 +327,15 @@ impl Cut {
 }
 
 /// Whether a Lease was not renewed since these signs of life.
-fn is_unheard(lease: &LeaseSeen, signs: &api::Signs) -> bool {
+fn is_unheard(lease: &PrunedLease, liveness: &api::Liveness) -> bool {
     let renewed = lease.renewed.parse::<jiff::Timestamp>().ok();
-    let known = signs.lease_renewed.map(|at| Time(at.ms));
+    let known = liveness.lease_renewed.map(|at| Time(at.ms));
     known.zip(renewed).is_some_and(|(known, renewed)| known == time_of(&renewed))
 }
 
 /// After so long without a renewal a kubelet is silent: one and a half intervals, 15 s for a Lease of 40 s. A renewal may be some
 /// seconds late.
-fn overdue(lease: &LeaseSeen) -> Span {
+fn overdue(lease: &PrunedLease) -> Span {
     Span(lease.duration_s.saturating_mul(1_000) * 3 / 8)
 }
 
@@ -356,18 +356,18 @@ mod tests {
         Cut { first: CUT, last, landed: last, earlier: Vec::new() }
     }
 
-    fn lease(renewed: Time) -> LeaseSeen {
+    fn lease(renewed: Time) -> PrunedLease {
         let stamp = format!("{:.6}", timestamp(renewed));
         let object = json!({
             "metadata": {"name": "node-b"},
             "spec": {"renewTime": stamp, "leaseDurationSeconds": 40},
         });
         let lease: Lease = serde_json::from_value(object).unwrap();
-        LeaseSeen::of(lease, renewed).unwrap()
+        PrunedLease::of(lease, renewed).unwrap()
     }
 
     /// As a process sees it that saw the renewal before, too.
-    fn renewed_at(time: Time) -> LeaseSeen {
+    fn renewed_at(time: Time) -> PrunedLease {
         lease(time).after(&lease(Time(time.0 - 10_000)))
     }
 
@@ -401,7 +401,7 @@ mod tests {
             let node = json!({
                 "metadata": {"name": "node-b", "uid": "u"}, "status": {"conditions": [ready]},
             });
-            NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap()
+            PrunedNode::of(serde_json::from_value(node).unwrap()).unwrap()
         };
         let long_ago = Time(CUT.0 - 600_000);
         let (well, silent) = (node("True", long_ago), node("Unknown", long_ago));
@@ -511,12 +511,15 @@ mod tests {
     fn only_its_own_off_explains_why_a_neighbour_fell_silent() {
         let at = |seconds: i64| Time(CUT.0.saturating_add_signed(seconds * 1_000));
         let moment = |seconds: i64| Moment::from_ms(at(seconds).0);
-        let explained = |off: i64, proven: i64, binding: &str, lease: &LeaseSeen| {
+        let explained = |off: i64, proven: i64, binding: &str, lease: &PrunedLease| {
             let proof = api::Proof {
                 grade: api::Grade::PowerOffVerified,
                 at: moment(proven),
                 by: api::Evidence::default(),
-                signs: api::Signs { lease_renewed: Some(moment(-5)), ..api::Signs::default() },
+                liveness: api::Liveness {
+                    lease_renewed: Some(moment(-5)),
+                    ..api::Liveness::default()
+                },
                 voided_at: None,
             };
             let off = json!({

@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use node_remedy_act::budget::{Room, Taken, slot_of};
 use node_remedy_act::node_lock::Lock;
 use node_remedy_act::{budget, job};
-use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, Rung};
+use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, RemedyStep};
 use node_remedy_api::plan::NodePlan;
 use node_remedy_config::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
 use node_remedy_context::context::Context;
@@ -20,7 +20,7 @@ use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Span, Time, cross
 use node_remedy_observe::claims::Claims;
 use node_remedy_observe::config::{Mode, NodePolicy, Tables};
 use node_remedy_observe::live::live;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_observe::volumes::Volumes;
 use node_remedy_observe::{device_quarantine, incident_rate, vetoes, view};
 use node_remedy_probe::device_network;
@@ -63,7 +63,7 @@ pub async fn open<C: Cluster>(
     epoch: u64,
     policy: &NodePolicy,
     number: usize,
-    seen: &NodeSeen,
+    seen: &PrunedNode,
 ) -> Result<Opened, ClusterError> {
     let is_recent = |at: Time| context.clock.now().since(at) < TRIED_AGAIN;
     if context.pruned_at.get().is_some_and(is_recent) {
@@ -82,7 +82,7 @@ pub async fn open<C: Cluster>(
     if room.is_promised_away(&seen.uid) {
         return Ok(held(Hold::NoSlot, None));
     }
-    let fences = threshold.ladder.iter().any(Rung::is_of_plan);
+    let fences = threshold.ladder.iter().any(RemedyStep::is_of_plan);
     let planned = threshold.is_run.clone().and_then(|()| {
         if fences { context.config.borrow().plan_for(seen) } else { Ok(NodePlan::default()) }
     });
@@ -133,11 +133,11 @@ pub async fn open<C: Cluster>(
     }
     let mut gate_view =
         view::gate_view(&context.caches, &context.clock, &policy.gate, &node.name, None);
-    view::note_sign(&mut gate_view, Some(&node_view), &crossing);
+    view::note_symptom(&mut gate_view, Some(&node_view), &crossing);
     gate_view.held_by = context.locks.held_by_other(&node.name).await?;
     gate_view.closed_device = device_quarantine::device_of(&spec.plan, &context.caches, None);
-    gate_view.words =
-        vetoes::of_node(&facts.said, &node, &context.caches.changes, &policy.gate, &context.clock);
+    gate_view.vetoes =
+        vetoes::of_node(&facts.live, &node, &context.caches.changes, &policy.gate, &context.clock);
     gate_view.storage = storage;
     gate_view.device_network = device_network::of_opening(context, &threshold.ladder);
     gate_view.incidents = incidents;
@@ -267,7 +267,7 @@ async fn forget<C: Cluster>(context: &Context<C>, created: &NodeFence) -> Result
 
 /// Why nobody can say whose machine would be cut: another Node claims it, or this one says something else now
 /// than what its plan was made of.
-fn shared<C: Cluster>(context: &Context<C>, node: &NodeSeen, plan: &NodePlan) -> Option<String> {
+fn shared<C: Cluster>(context: &Context<C>, node: &PrunedNode, plan: &NodePlan) -> Option<String> {
     let (config, mut tables) = (context.config.borrow(), Tables::new());
     match config.plan_with(node, &mut tables) {
         Ok(now) if now == *plan => {}
@@ -286,16 +286,17 @@ fn shared<C: Cluster>(context: &Context<C>, node: &NodeSeen, plan: &NodePlan) ->
 /// plugin does not stop the incident: it is waited for when it is to be asked, and then its remedy has failed.
 pub fn with_components<C: Cluster>(
     context: &Context<C>,
-    ladder: &[Rung],
-) -> Result<Vec<Rung>, String> {
+    ladder: &[RemedyStep],
+) -> Result<Vec<RemedyStep>, String> {
     let mut ladder = ladder.to_vec();
-    let may_fence = ladder.iter().any(|rung| rung.is_of_plan() && rung.plugin.is_none());
-    for rung in &mut ladder {
-        let Some(plugin) = &mut rung.plugin else { continue };
+    let may_fence =
+        ladder.iter().any(|remedy_step| remedy_step.is_of_plan() && remedy_step.plugin.is_none());
+    for remedy_step in &mut ladder {
+        let Some(plugin) = &mut remedy_step.plugin else { continue };
         match remedy_of(&context.calls.plugins, &plugin.name, None) {
             Ok(found) => plugin.digest = found.digest().to_string(),
             Err(_) if may_fence => {}
-            Err(why) => return Err(format!("remedy {}: {why}", rung.name)),
+            Err(why) => return Err(format!("remedy {}: {why}", remedy_step.name)),
         }
     }
     Ok(ladder)
@@ -310,18 +311,18 @@ async fn what_is_missing<C: Cluster>(context: &Context<C>, spec: &NodeFenceSpec)
             return Some(format!("method {}: {why}", method.name));
         }
     }
-    spec.ladder.iter().find_map(|rung| account_missing(&context.job_accounts, rung))
+    spec.ladder.iter().find_map(|remedy_step| account_missing(&context.job_accounts, remedy_step))
 }
 
 /// A Job may run as an account that the controller was told of, and as no other.
-pub fn account_missing(allowed: &[String], rung: &Rung) -> Option<String> {
-    let account = job::account(rung.job.as_ref()?)?;
+pub fn account_missing(allowed: &[String], remedy_step: &RemedyStep) -> Option<String> {
+    let account = job::account(remedy_step.job.as_ref()?)?;
     let is_allowed = account == "default" || allowed.contains(&account);
     (!is_allowed).then(|| {
         format!(
             "remedy {}: its podTemplate asks for service account {account:?}, and the controller runs \
              Jobs only as default and those of --job-service-account",
-            rung.name
+            remedy_step.name
         )
     })
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_decide::{Notice, OpId, Span, Transition};
 use node_remedy_record::called::Called;
 use node_remedy_record::reason::word;
@@ -71,7 +71,7 @@ impl<C: Cluster> Incident<C> {
         if before.phase.state() != self.record.phase.state() {
             self.context.count_transition(self.record.phase);
         }
-        self.next_look = decided.next_look.filter(|_| !is_sown(Bug::LookForgotten));
+        self.next_look = decided.next_look.filter(|_| !is_seeded(Bug::LookForgotten));
         self.context.audit.decided(&self.nodefence, &self.plan, &before, decided, now);
         self.context.metrics.decisions.inc();
         Ok(())
@@ -95,7 +95,7 @@ impl<C: Cluster> Incident<C> {
         loop {
             match self.context.cluster.replace_status(&meant).await {
                 Ok(written) if written.status == meant.status => return Ok(written),
-                Err(_) if is_sown(Bug::ActsUnrecorded) => return Ok(meant),
+                Err(_) if is_seeded(Bug::ActsUnrecorded) => return Ok(meant),
                 Ok(written) => {
                     self.tell_pruned("").await;
                     meant.metadata = written.metadata;

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use crate::finalizer;
 use crate::standstill::Standstill;
 
-pub use crate::state::{Asks, Incident, Late, Over, Seen, WakeUp};
+pub use crate::state::{Asks, Incident, Late, Observation, Over, WakeUp};
 
 impl<C: Cluster> Incident<C> {
     /// Takes an incident up: a new one, or one that another process left.
@@ -42,7 +42,8 @@ impl<C: Cluster> Incident<C> {
         let plan = plan_of(&nodefence.spec).map_err(|error| error.to_string())?;
         let policy = run_policy_of(&nodefence.spec.policy);
         let foreign = is_foreign(&record, &context.process, epoch);
-        let pending = if foreign { VecDeque::from([Seen::Adopted]) } else { VecDeque::new() };
+        let pending =
+            if foreign { VecDeque::from([Observation::Adopted]) } else { VecDeque::new() };
         let volumes = Volumes::new(nodefence.spec.policy.safe_detach_drivers.iter().cloned());
         let owes_slot = record.slot == decide::Slot::Free;
         context.unproven.note(&nodefence.spec.node.name, &plan, &record);
@@ -104,22 +105,22 @@ impl<C: Cluster> Incident<C> {
         }
     }
 
-    fn decide(&self, seen: &Seen) -> Transition {
+    fn decide(&self, seen: &Observation) -> Transition {
         let event = match seen {
-            Seen::Looked(view) => Event::Looked(view),
-            Seen::Ended(op, end) => Event::Ended { op: *op, end: end.clone() },
-            Seen::Slot(answer) => Event::Slot(*answer),
-            Seen::Decided(number, answer) => {
+            Observation::Looked(view) => Event::Looked(view),
+            Observation::Ended(op, end) => Event::Ended { op: *op, end: end.clone() },
+            Observation::Slot(answer) => Event::Slot(*answer),
+            Observation::Decided(number, answer) => {
                 Event::Decided { number: *number, answer: answer.clone() }
             }
-            Seen::Command(command) => Event::Command(command.clone()),
-            Seen::Adopted => {
+            Observation::Command(command) => Event::Command(command.clone()),
+            Observation::Adopted => {
                 Event::Adopted { epoch: self.epoch, process: self.context.process.clone() }
             }
         };
         let now = self.context.clock.now();
         let mut decided = decide::step(&self.plan, &self.policy, self.record.clone(), event, now);
-        if matches!(seen, Seen::Looked(view) if view.freshness == Freshness::Cached) {
+        if matches!(seen, Observation::Looked(view) if view.freshness == Freshness::Cached) {
             // A cache's word is no look: a node that renews its Lease, and so wakes the run again
             // and again, must not put the next look off for ever.
             decided.next_look = decided.next_look.into_iter().chain(self.next_look).min();

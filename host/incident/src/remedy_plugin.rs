@@ -14,7 +14,7 @@ use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::text::chain;
 use node_remedy_sandbox::manifest::Kind;
 use node_remedy_sandbox::{
-    LogLevel, NodeCondition, NodeSeen, Plugin, Remedied, RemedyDecision, RemedyTried,
+    LogLevel, NodeCondition, NodeFacts, Plugin, Remedied, RemedyDecision, RemedyTried,
 };
 use node_remedy_store::store::Plugins;
 
@@ -42,8 +42,10 @@ pub fn remedy_of(
 impl<C: Cluster> Incident<C> {
     /// Asks for the decision of this number, unless that is being done already.
     pub(crate) fn ask_remedy(&mut self, number: u32) {
-        let rung = self.nodefence.spec.ladder.get(self.record.rung);
-        let Some(asked) = rung.and_then(|rung| rung.plugin.clone()) else { return };
+        let remedy_step = self.nodefence.spec.ladder.get(self.record.remedy_step);
+        let Some(asked) = remedy_step.and_then(|remedy_step| remedy_step.plugin.clone()) else {
+            return;
+        };
         let Some(facts) = self.facts.as_ref().filter(|_| self.asks.is_empty()) else { return };
         let now = self.context.clock.now();
         let shown = shown(facts, &self.context.caches, now, |at| self.context.clock.when(at));
@@ -97,7 +99,7 @@ fn shown(
     caches: &Caches,
     now: Time,
     when: impl Fn(Time) -> Time,
-) -> Option<NodeSeen> {
+) -> Option<NodeFacts> {
     let node = facts.node.as_ref()?;
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let conditions = node.conditions.iter().map(|(kind, condition)| NodeCondition {
@@ -108,7 +110,7 @@ fn shown(
     });
     let with_volumes = facts.pods.values().filter(|pod| !pod.volumes.is_empty());
     let (unhealthy, peers) = view::peers_of(caches, &node.name);
-    Some(NodeSeen {
+    Some(NodeFacts {
         name: node.name.clone(),
         labels: node.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         ready: node.conditions.get("Ready").is_some_and(|ready| ready.status == "True"),

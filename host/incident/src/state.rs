@@ -11,7 +11,7 @@ use node_remedy_decide::{
     View,
 };
 use node_remedy_observe::live::Facts;
-use node_remedy_observe::pruned::LeaseSeen;
+use node_remedy_observe::pruned::PrunedLease;
 use node_remedy_observe::volumes::Volumes;
 use node_remedy_record::called::Called;
 use node_remedy_record::repeat_filter::Holds;
@@ -31,7 +31,7 @@ pub enum WakeUp {
 
 /// Something that was observed.
 #[derive(Debug)]
-pub enum Seen {
+pub enum Observation {
     /// The world.
     Looked(Box<View>),
     /// A call's end.
@@ -73,12 +73,12 @@ pub struct Incident<C: Cluster> {
     /// What the last live look found of the node's storage Lease.
     pub(crate) storage: StorageLease,
     /// Leases of neighbours of a plug that was switched off, as they were read live.
-    pub(crate) neighbours_read: BTreeMap<String, LeaseSeen>,
+    pub(crate) neighbours_read: BTreeMap<String, PrunedLease>,
     /// What stands behind the pods' claims.
     pub(crate) volumes: Volumes,
     /// Why the API server last took no Job.
     pub(crate) job_refused: Option<String>,
-    pub(crate) pending: VecDeque<Seen>,
+    pub(crate) pending: VecDeque<Observation>,
     pub(crate) look_wanted: bool,
     /// What people annotated and was heard; it may still stand in the cache.
     pub(crate) heard: BTreeMap<&'static str, String>,

@@ -6,17 +6,17 @@ use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_config::plan::gate_policy_of;
-use node_remedy_config::signs::threshold_of;
+use node_remedy_config::symptoms::threshold_of;
 use node_remedy_context::context::Context;
 use node_remedy_decide as decide;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_decide::{People, Time, View};
 use node_remedy_observe::config::Tables;
 use node_remedy_observe::live::Facts;
 use node_remedy_observe::nodefences::is_approved;
 use node_remedy_observe::offs::is_labelled_outlet;
-use node_remedy_observe::pruned::NodeSeen;
-use node_remedy_observe::view::{gate_view, node_view, note_sign, view};
+use node_remedy_observe::pruned::PrunedNode;
+use node_remedy_observe::view::{gate_view, node_view, note_symptom, view};
 use node_remedy_observe::{claims, device_quarantine, kdump, pins, vetoes};
 use node_remedy_runtime::cluster::Cluster;
 
@@ -45,22 +45,22 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
     gate.held_by.clone_from(&incident.locked_by);
     let lost = context.caches.not_followed();
     gate.not_followed = (!lost.is_empty()).then(|| lost.join(", "));
-    note_sign(&mut gate, node.as_ref(), &trigger);
+    note_symptom(&mut gate, node.as_ref(), &trigger);
     // Released pods may still run in this boot, so it has to end although no sign is left.
     let released = incident.nodefence.status.as_ref().and_then(|status| status.first_released_at);
-    gate.sign_since = gate.sign_since.or(released.map(|at| Time(at.ms)));
-    gate.words = match &facts.node {
+    gate.symptom_since = gate.symptom_since.or(released.map(|at| Time(at.ms)));
+    gate.vetoes = match &facts.node {
         Some(seen) => {
-            vetoes::of_node(&facts.said, seen, &context.caches.changes, &spec.gate, &context.clock)
+            vetoes::of_node(&facts.live, seen, &context.caches.changes, &spec.gate, &context.clock)
         }
-        None => vetoes::of_gone(&facts.said, &spec.node.name, &spec.gate, now),
+        None => vetoes::of_gone(&facts.live, &spec.node.name, &spec.gate, now),
     };
     gate.closed_device =
         device_quarantine::device_of(&spec.plan, &context.caches, Some(&incident.name()));
     let named = facts.node.as_ref().filter(|node| node.uid == spec.node.uid);
     gate.disputed = match named {
         Some(node) => disputed(context, &spec.plan, node),
-        None if is_sown(Bug::GoneCutAgain) => None,
+        None if is_seeded(Bug::GoneCutAgain) => None,
         None => {
             claims::given_to_another(&spec.plan, &spec.node, context.caches.nodes.all().values())
         }
@@ -94,7 +94,7 @@ pub fn of_incident<C: Cluster>(incident: &Incident<C>, facts: &Facts) -> View {
 pub fn disputed<C: Cluster>(
     context: &Context<C>,
     plan: &NodePlan,
-    node: &NodeSeen,
+    node: &PrunedNode,
 ) -> Option<String> {
     let (config, nodes) = (context.config.borrow(), context.caches.nodes.all());
     let present = config.plan_with(node, &mut Tables::new());

@@ -10,13 +10,13 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Command, Goal, Phase, Time, VIEW_AGE_MAX, View};
 use node_remedy_observe::live::{cached, live};
-use node_remedy_observe::pruned::PodSeen;
+use node_remedy_observe::pruned::PrunedPod;
 use node_remedy_observe::volumes;
 use node_remedy_record::sentences;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
 use crate::neighbours;
-use crate::state::{Incident, Seen, WakeUp};
+use crate::state::{Incident, Observation, WakeUp};
 
 /// After a failed live look.
 const LOOK_AGAIN_MS: u64 = 1_000;
@@ -25,7 +25,7 @@ const SLEEP_MAX: Duration = Duration::from_mins(1);
 
 impl<C: Cluster> Incident<C> {
     /// Waits for the next thing to decide about; `None` once its NodeFence is gone.
-    pub(crate) async fn observe(&mut self) -> Option<Seen> {
+    pub(crate) async fn observe(&mut self) -> Option<Observation> {
         loop {
             // Also where nobody wakes it: whoever does may be busy with other nodes.
             let words = self.words_of_people();
@@ -38,7 +38,7 @@ impl<C: Cluster> Incident<C> {
                 match self.look().await {
                     Ok(view) => {
                         self.looks.ends();
-                        return Some(Seen::Looked(Box::new(view)));
+                        return Some(Observation::Looked(Box::new(view)));
                     }
                     Err(error) => {
                         tracing::warn!(node = self.node(), %error, "failed to look; again soon");
@@ -63,12 +63,12 @@ impl<C: Cluster> Incident<C> {
                         if called.is_late() {
                             self.note_late();
                         }
-                        self.pending.push_back(Seen::Ended(op, called.end));
+                        self.pending.push_back(Observation::Ended(op, called.end));
                     }
                 }
                 Some(done) = self.asks.join_next(), if !self.asks.is_empty() => {
                     if let Ok((number, answer)) = done {
-                        self.pending.push_back(Seen::Decided(number, answer));
+                        self.pending.push_back(Observation::Decided(number, answer));
                     }
                 }
                 Some(mail) = self.mail.recv() => {
@@ -80,7 +80,7 @@ impl<C: Cluster> Incident<C> {
                     let words = self.words_of_people();
                     self.pending.extend(words);
                     let facts = cached(&self.context.caches, &self.context.clock, self.node());
-                    self.pending.push_back(Seen::Looked(Box::new(crate::view::of_incident(self, &facts))));
+                    self.pending.push_back(Observation::Looked(Box::new(crate::view::of_incident(self, &facts))));
                 }
                 () = tokio::time::sleep(wait) => {
                     if self.is_gone().await {
@@ -108,7 +108,7 @@ impl<C: Cluster> Incident<C> {
 
     /// What the deletion of its NodeFence asks for, once: a run that has switched nothing off and released nothing
     /// is over; any other one goes on to its end, as what it took has to be given back.
-    fn deletion(&mut self) -> Option<Seen> {
+    fn deletion(&mut self) -> Option<Observation> {
         let kept = self.context.caches.nodefences.find(&self.name())?;
         let is_deleted =
             kept.0.uid() == self.nodefence.uid() && kept.0.metadata.deletion_timestamp.is_some();
@@ -128,7 +128,7 @@ impl<C: Cluster> Incident<C> {
         let ends =
             matches!(self.record.goal, Goal::Close(_)) && !guard(Bug::ParkedUnheard, is_parked);
         if !self.record.is_committed(&self.plan) {
-            return (!ends).then_some(Seen::Command(Command::Abort));
+            return (!ends).then_some(Observation::Command(Command::Abort));
         }
         self.untold.push(sentences::deleted());
         None
@@ -138,7 +138,7 @@ impl<C: Cluster> Incident<C> {
         let context = self.context.clone();
         let (limits, now) = (&self.nodefence.spec.gate, || context.clock.now());
         // All at once: a slow server must not make what was read first too old to act on.
-        let pods: Vec<PodSeen> = {
+        let pods: Vec<PrunedPod> = {
             let pods = context.caches.pods.all();
             let of_node = pods.values().filter(|pod| pod.node == self.node());
             of_node.filter(|pod| volumes::wanted(pod, &self.plan, &self.policy)).cloned().collect()
@@ -165,7 +165,7 @@ impl<C: Cluster> Incident<C> {
     }
 
     /// The words that somebody annotated the NodeFence with since they were last heard.
-    fn words_of_people(&mut self) -> Vec<Seen> {
+    fn words_of_people(&mut self) -> Vec<Observation> {
         let Some(kept) = self.context.caches.nodefences.find(&self.name()) else {
             return Vec::new();
         };
@@ -178,7 +178,8 @@ impl<C: Cluster> Incident<C> {
         // Taking the annotation away takes a moment to come back through the watch.
         let is_new = |(key, word): &(&&str, &String)| self.heard.get(**key) != Some(*word);
         let new = said.iter().filter(is_new);
-        let words = new.filter_map(|(key, word)| command(key, word, &uid)).map(Seen::Command);
+        let words =
+            new.filter_map(|(key, word)| command(key, word, &uid)).map(Observation::Command);
         let words = words.collect();
         self.heard = said;
         words

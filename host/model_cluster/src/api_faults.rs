@@ -7,7 +7,7 @@ use node_remedy_decide::Time;
 use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_runtime::cluster::kube::REQUEST_TIMEOUT;
 use node_remedy_runtime::virtual_clock::VirtualClock;
-use node_remedy_world::Befallen;
+use node_remedy_world::AppliedFault;
 use node_remedy_world::facts::What;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ApiFault, ApiFaultKind, ControllerEvent, Scenario};
@@ -29,7 +29,7 @@ pub struct ApiFaults {
     shared: Shared,
     clock: VirtualClock,
     repeats: Repeats,
-    befallen: RefCell<UnboundedReceiver<Befallen>>,
+    applied_fault: RefCell<UnboundedReceiver<AppliedFault>>,
     /// From when on, until when.
     faults: RefCell<Vec<(Time, Time, ApiFault)>>,
     rng: RefCell<Rng>,
@@ -38,16 +38,16 @@ pub struct ApiFaults {
 }
 
 impl ApiFaults {
-    /// What is to befall the way of one process; each draws for itself.
+    /// What is to hit the way of one process; each draws for itself.
     pub fn of(shared: Shared, clock: VirtualClock, scenario: &Scenario, process: u32) -> Self {
         let draws =
             |what: &str| RefCell::new(Rng::named(scenario.seed, &format!("{what} of {process}")));
-        let befallen = RefCell::new(shared.befallen());
+        let applied_fault = RefCell::new(shared.applied_fault());
         Self {
             shared,
             clock,
             repeats: Repeats::default(),
-            befallen,
+            applied_fault,
             faults: RefCell::default(),
             rng: draws("way"),
             order: scenario.shuffle.then(|| draws("order")),
@@ -64,10 +64,10 @@ impl ApiFaults {
     }
 
     fn hear(&self) {
-        while let Ok(befallen) = self.befallen.borrow_mut().try_recv() {
-            if let ControllerEvent::ApiFault(fault) = befallen.what {
-                let until = after(befallen.at, fault.lasts);
-                self.faults.borrow_mut().push((befallen.at, until, fault));
+        while let Ok(applied_fault) = self.applied_fault.borrow_mut().try_recv() {
+            if let ControllerEvent::ApiFault(fault) = applied_fault.what {
+                let until = after(applied_fault.at, fault.lasts);
+                self.faults.borrow_mut().push((applied_fault.at, until, fault));
             }
         }
     }

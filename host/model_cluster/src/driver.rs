@@ -15,14 +15,14 @@ use http::{Request, Response};
 use node_remedy_decide::Time;
 use node_remedy_devices::ec2;
 use node_remedy_devices::ec2::Answer;
-use node_remedy_runtime::udp::{Datagram, Ear, Listen};
+use node_remedy_runtime::udp::{Datagram, Listen, UdpSubscription};
 use node_remedy_runtime::virtual_clock::VirtualClock;
-use node_remedy_sandbox::net::{Conversation, Fabric, HttpPeer, HttpReply, NetError, Said};
+use node_remedy_sandbox::net::{Conversation, Fabric, HttpPeer, HttpReply, NetError, StreamEvent};
 use node_remedy_sandbox::{Names, net};
 use node_remedy_world::api::Kind;
 use node_remedy_world::scenario::ControllerEvent;
 use node_remedy_world::time::after;
-use node_remedy_world::{Befallen, Peer, Sent, World};
+use node_remedy_world::{AppliedFault, Peer, Sent, World};
 use tokio::sync::{mpsc, watch};
 
 /// When a connection is given up on which nothing comes; whoever asks has less patience.
@@ -36,8 +36,8 @@ pub struct Shared {
     /// When the world will next do something by itself, for whoever moves it on.
     next: Arc<watch::Sender<Option<Time>>>,
     watched: Arc<Mutex<Watched>>,
-    /// Whoever is to hear what befalls node-remedy.
-    hearers: Arc<Mutex<Vec<mpsc::UnboundedSender<Befallen>>>>,
+    /// Whoever is to hear what happens to node-remedy.
+    hearers: Arc<Mutex<Vec<mpsc::UnboundedSender<AppliedFault>>>>,
     /// Whoever listens for datagrams.
     ears: Arc<Mutex<Vec<Listens>>>,
     /// Until when processes, by number or name, reach no device.
@@ -120,8 +120,8 @@ impl Shared {
     }
 
     fn tell_hearers(&self, world: &mut World) {
-        for befallen in world.take_befallen() {
-            self.befall(&befallen);
+        for applied_fault in world.take_applied_faults() {
+            self.apply_fault(&applied_fault);
         }
     }
 
@@ -142,27 +142,27 @@ impl Shared {
         }
     }
 
-    /// Tells whoever hears of it what befalls node-remedy.
-    pub fn befall(&self, befallen: &Befallen) {
-        if let ControllerEvent::DevicesLost(outage) = befallen.what {
-            let leader = || Who::Name(befallen.leader.clone());
+    /// Tells whoever hears of it what happens to node-remedy.
+    pub fn apply_fault(&self, applied_fault: &AppliedFault) {
+        if let ControllerEvent::DevicesLost(outage) = applied_fault.what {
+            let leader = || Who::Name(applied_fault.leader.clone());
             let who = outage.controller.map_or_else(leader, Who::Number);
-            let until = after(befallen.at, outage.lasts);
+            let until = after(applied_fault.at, outage.lasts);
             let mut cut_off = self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
             cut_off.push((who, until));
         }
         let hearers = self.hearers.lock().unwrap_or_else(PoisonError::into_inner);
         for hearer in &*hearers {
             // Who is gone hears nothing.
-            let _ = hearer.send(befallen.clone());
+            let _ = hearer.send(applied_fault.clone());
         }
     }
 
-    /// Tells from now on what befalls node-remedy.
-    pub fn befallen(&self) -> mpsc::UnboundedReceiver<Befallen> {
-        let (hearer, befallen) = mpsc::unbounded_channel();
+    /// Tells from now on what happens to node-remedy.
+    pub fn applied_fault(&self) -> mpsc::UnboundedReceiver<AppliedFault> {
+        let (hearer, applied_fault) = mpsc::unbounded_channel();
         self.hearers.lock().unwrap_or_else(PoisonError::into_inner).push(hearer);
-        befallen
+        applied_fault
     }
 
     /// Asks the world something that changes nothing anybody waits for.
@@ -240,11 +240,11 @@ impl Line {
 }
 
 impl Listen for Line {
-    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<Ear> {
+    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<UdpSubscription> {
         let ear = Arc::new(());
         let mut ears = self.shared.ears.lock().unwrap_or_else(PoisonError::into_inner);
         ears.push(Listens { number: self.number, port, heard, ear: Arc::downgrade(&ear) });
-        Ok(Ear::new(ear))
+        Ok(UdpSubscription::new(ear))
     }
 }
 
@@ -252,7 +252,7 @@ impl Listen for Line {
 struct Mute;
 
 impl Conversation for Mute {
-    fn hear(&mut self, _: &[u8]) -> Vec<(Duration, Said)> {
+    fn hear(&mut self, _: &[u8]) -> Vec<(Duration, StreamEvent)> {
         Vec::new()
     }
 }

@@ -1,4 +1,4 @@
-//! What stands between a controller and its API server in a played night: every request passes it,
+//! What stands between a controller and its API server in a played run: every request passes it,
 //! and every answer.
 
 use std::future::Future;

@@ -12,7 +12,7 @@ use crate::store::Changed;
 const ANSWER_MAX: Span = Span::seconds(10);
 
 /// What was heard of a kubelet's port in one silence of its node.
-struct Heard {
+struct PortAnswers {
     /// When it first took a connection. One that answers now and then gets no more time than one that always does.
     first: Time,
     /// When it last did; `None` where it did not since.
@@ -21,7 +21,7 @@ struct Heard {
 
 /// What was heard of each kubelet's port, while its node is silent.
 pub struct Answers {
-    known: RefCell<BTreeMap<String, Heard>>,
+    known: RefCell<BTreeMap<String, PortAnswers>>,
     changes: mpsc::UnboundedSender<Changed>,
 }
 
@@ -42,7 +42,7 @@ impl Answers {
         if let Some(heard) = self.known.borrow_mut().get_mut(node) {
             heard.last = last;
         } else if answers {
-            self.known.borrow_mut().insert(node.to_owned(), Heard { first: now, last });
+            self.known.borrow_mut().insert(node.to_owned(), PortAnswers { first: now, last });
         }
         if before.is_some() != answers {
             let (kind, key) = ("Answer", node.to_owned());

@@ -25,8 +25,8 @@ use crate::answers::Answers;
 use crate::condition_history::Changes;
 use crate::node_events::NodeEvents;
 use crate::off_sightings::OffSightings;
-use crate::pruned::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
-use crate::reflector::{Heard, reflect};
+use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode, PrunedPod};
+use crate::reflector::{OnAnswer, reflect};
 use crate::store::{Changed, Store};
 use crate::unhealthy_nodes::UnhealthyNodes;
 
@@ -41,23 +41,23 @@ pub fn lease_key(node: &str) -> String {
 /// Everything the controller watches.
 pub struct Caches {
     /// By name.
-    pub nodes: Rc<Store<NodeSeen>>,
+    pub nodes: Rc<Store<PrunedNode>>,
     /// By namespace/name.
-    pub pods: Rc<Store<PodSeen>>,
+    pub pods: Rc<Store<PrunedPod>>,
     /// By name.
-    pub attachments: Rc<Store<AttachmentSeen>>,
+    pub attachments: Rc<Store<PrunedAttachment>>,
     /// By namespace/name; the names are the nodes'.
-    pub leases: Rc<Store<LeaseSeen>>,
+    pub leases: Rc<Store<PrunedLease>>,
     /// By name.
-    pub remedies: Rc<Store<Kept<RemedyConfiguration>>>,
+    pub remedies: Rc<Store<Cached<RemedyConfiguration>>>,
     /// By name.
-    pub fences: Rc<Store<Kept<FenceConfiguration>>>,
+    pub fences: Rc<Store<Cached<FenceConfiguration>>>,
     /// By name.
-    pub plugins: Rc<Store<Kept<FencePlugin>>>,
+    pub plugins: Rc<Store<Cached<FencePlugin>>>,
     /// By namespace/name; those of our own namespace, without their binary data.
-    pub config_maps: Rc<Store<Kept<ConfigMap>>>,
+    pub config_maps: Rc<Store<Cached<ConfigMap>>>,
     /// By name.
-    pub nodefences: Rc<Store<Kept<NodeFence>>>,
+    pub nodefences: Rc<Store<Cached<NodeFence>>>,
     /// Events about nodes, while any are asked for.
     pub events: NodeEvents,
     /// How nodes' conditions changed.
@@ -69,22 +69,22 @@ pub struct Caches {
     /// Which silent nodes answer.
     pub answers: Answers,
     /// By name.
-    pub pauses: Rc<Store<Kept<RemedyPause>>>,
+    pub pauses: Rc<Store<Cached<RemedyPause>>>,
     heard: Rc<Cell<Time>>,
 }
 
 /// An object kept whole, equal to another of the same resourceVersion.
 #[derive(Debug, Clone)]
-pub struct Kept<K>(pub K);
+pub struct Cached<K>(pub K);
 
-impl<K: Object> PartialEq for Kept<K> {
+impl<K: Object> PartialEq for Cached<K> {
     fn eq(&self, other: &Self) -> bool {
         self.0.meta().uid == other.0.meta().uid
             && self.0.meta().resource_version == other.0.meta().resource_version
     }
 }
 
-impl<K: Object> Kept<K> {
+impl<K: Object> Cached<K> {
     #[expect(clippy::unnecessary_wraps, reason = "as a reflector's `see`, which may drop")]
     fn of(mut object: K, _before: Option<&Self>) -> Option<Self> {
         object.meta_mut().managed_fields = None;
@@ -125,7 +125,7 @@ impl Caches {
         namespace: &str,
         tasks: &mut JoinSet<()>,
     ) {
-        let heard: Heard = {
+        let heard: OnAnswer = {
             let (cell, clock) = (self.heard.clone(), clock.clone());
             Rc::new(move || cell.set(clock.now()))
         };
@@ -133,8 +133,8 @@ impl Caches {
         let own = || Scope::within(namespace);
         let see_lease = {
             let clock = clock.clone();
-            move |lease: Lease, before: Option<&LeaseSeen>| {
-                let new = LeaseSeen::of(lease, clock.now())?;
+            move |lease: Lease, before: Option<&PrunedLease>| {
+                let new = PrunedLease::of(lease, clock.now())?;
                 // A write that renews nothing is no sign of life.
                 Some(match before {
                     Some(before) if before.renewed == new.renewed => before.clone(),
@@ -146,17 +146,17 @@ impl Caches {
         self.changes.begin(clock.now());
         let see_node = {
             let (clock, changes) = (clock.clone(), self.changes.clone());
-            move |node: Node, before: Option<&NodeSeen>| {
-                let seen = NodeSeen::of(node)?;
+            move |node: Node, before: Option<&PrunedNode>| {
+                let seen = PrunedNode::of(node)?;
                 changes.note(before, &seen, clock.now());
                 Some(seen.after(before, &clock))
             }
         };
         let see_nodefence = {
             let (clock, offs) = (clock.clone(), self.off_sightings.clone());
-            move |nodefence: NodeFence, before: Option<&Kept<NodeFence>>| {
+            move |nodefence: NodeFence, before: Option<&Cached<NodeFence>>| {
                 offs.note(&nodefence, clock.now());
-                Kept::of(nodefence, before)
+                Cached::of(nodefence, before)
             }
         };
         let events = self.events.kept(cluster.clone(), clock.clone(), heard.clone());
@@ -165,25 +165,25 @@ impl Caches {
         });
         let mut keep = Keeper { cluster, heard, tasks };
         keep.up(all(), &self.nodes, see_node);
-        keep.up(all(), &self.pods, |pod: Pod, _: Option<&PodSeen>| PodSeen::of(pod));
-        keep.up(all(), &self.attachments, |one: VolumeAttachment, _: Option<&AttachmentSeen>| {
-            AttachmentSeen::of(one)
+        keep.up(all(), &self.pods, |pod: Pod, _: Option<&PrunedPod>| PrunedPod::of(pod));
+        keep.up(all(), &self.attachments, |one: VolumeAttachment, _: Option<&PrunedAttachment>| {
+            PrunedAttachment::of(one)
         });
         keep.up(Scope::within(NODE_LEASES), &self.leases, see_lease);
-        keep.up(all(), &self.remedies, Kept::<RemedyConfiguration>::of);
-        keep.up(all(), &self.fences, Kept::<FenceConfiguration>::of);
-        keep.up(all(), &self.plugins, Kept::<FencePlugin>::of);
+        keep.up(all(), &self.remedies, Cached::<RemedyConfiguration>::of);
+        keep.up(all(), &self.fences, Cached::<FenceConfiguration>::of);
+        keep.up(all(), &self.plugins, Cached::<FencePlugin>::of);
         // Plugins are read once, when they are loaded.
         keep.up(
             own(),
             &self.config_maps,
-            |mut one: ConfigMap, before: Option<&Kept<ConfigMap>>| {
+            |mut one: ConfigMap, before: Option<&Cached<ConfigMap>>| {
                 one.binary_data = None;
-                Kept::of(one, before)
+                Cached::of(one, before)
             },
         );
         keep.up(all(), &self.nodefences, see_nodefence);
-        keep.up(all(), &self.pauses, Kept::<RemedyPause>::of);
+        keep.up(all(), &self.pauses, Cached::<RemedyPause>::of);
     }
 
     /// What has not been listed yet; empty: all stores are filled.
@@ -239,7 +239,7 @@ impl Watched {
 
 struct Keeper<'a, C> {
     cluster: &'a C,
-    heard: Heard,
+    heard: OnAnswer,
     tasks: &'a mut JoinSet<()>,
 }
 

@@ -14,7 +14,7 @@ use node_remedy_config::plan::identity;
 use node_remedy_sandbox::Cidr;
 use node_remedy_store::store::Plugins;
 
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// How a FenceConfiguration is named among the sources of a plan.
 const FENCE_SOURCE: &str = "FenceConfiguration/";
@@ -83,7 +83,7 @@ fn claimed_by_two(what: &str, node: &str, other: &str) -> String {
 
 impl Claims {
     /// Adds a Node, with its plan where it has one.
-    pub fn add(&mut self, node: &NodeSeen, plan: Option<&NodePlan>) {
+    pub fn add(&mut self, node: &PrunedNode, plan: Option<&NodePlan>) {
         let methods = plan.into_iter().flat_map(|plan| &plan.methods);
         let targets: Vec<Claim> = methods.flat_map(targets).collect();
         let networks = targets.iter().filter_map(|target| match target {
@@ -141,15 +141,15 @@ impl Claims {
 /// Nodes say of themselves counts, not the configuration.
 pub fn claimed<'a>(
     plan: &NodePlan,
-    node: &NodeSeen,
-    others: impl Iterator<Item = &'a NodeSeen>,
+    node: &PrunedNode,
+    others: impl Iterator<Item = &'a PrunedNode>,
 ) -> Option<String> {
     let mut claims = Claims::default();
     claims.add(node, Some(plan));
     let machines = identity::machines(&node.system_uuid);
     let instance = node.provider_id.as_deref().and_then(identity::instance);
     let fenced = claims.by_node.get(&node.name).map(|own| own.fenced.clone()).unwrap_or_default();
-    let is_rival = |other: &&NodeSeen| {
+    let is_rival = |other: &&PrunedNode| {
         let addresses = other.internal_ips.iter().filter_map(|text| text.parse::<IpAddr>().ok());
         let of_others = || identity::machines(&other.system_uuid);
         let provider_id = other.provider_id.as_deref();
@@ -167,7 +167,7 @@ pub fn claimed<'a>(
 pub fn given_to_another<'a>(
     plan: &NodePlan,
     gone: &FencedNode,
-    mut nodes: impl Iterator<Item = &'a NodeSeen>,
+    mut nodes: impl Iterator<Item = &'a PrunedNode>,
 ) -> Option<String> {
     let networks = plan.methods.iter().flat_map(targets).filter_map(|target| match target {
         Claim::Network(cidr) => cidr.parse().ok(),
@@ -188,7 +188,7 @@ pub fn given_to_another<'a>(
 }
 
 /// Why a Node of this name is another machine than the one that is gone; `None` where either names no machine.
-fn another_machine(gone: &FencedNode, node: &NodeSeen) -> Option<String> {
+fn another_machine(gone: &FencedNode, node: &PrunedNode) -> Option<String> {
     let of_gone = identity::machines(&gone.system_uuid);
     let of_node = identity::machines(&node.system_uuid);
     let is_another = !of_gone.is_empty() && !of_node.is_empty() && of_gone.is_disjoint(&of_node);
@@ -345,7 +345,7 @@ mod tests {
 
     use super::*;
 
-    fn node(name: &str, uuid: &str, provider_id: &str, ip: &str) -> NodeSeen {
+    fn node(name: &str, uuid: &str, provider_id: &str, ip: &str) -> PrunedNode {
         let object = json!({
             "metadata": {"name": name, "uid": name},
             "spec": {"providerID": provider_id},
@@ -358,7 +358,7 @@ mod tests {
                 "addresses": [{"type": "InternalIP", "address": ip}],
             },
         });
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
     /// The plan of one method.
@@ -381,7 +381,10 @@ mod tests {
     const OTHER: &str = "4c4c4544-0051-4810-8031-b8c04f4e3232";
     const PLACEHOLDER: &str = "03000200-0400-0500-0006-000700080009";
 
-    fn said(a: (&NodeSeen, Option<&NodePlan>), b: (&NodeSeen, Option<&NodePlan>)) -> [String; 2] {
+    fn said(
+        a: (&PrunedNode, Option<&NodePlan>),
+        b: (&PrunedNode, Option<&NodePlan>),
+    ) -> [String; 2] {
         let mut claims = Claims::default();
         claims.add(a.0, a.1);
         claims.add(b.0, b.1);

@@ -4,10 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 use node_remedy_decide::{ChangesView, ConditionStatus, Span, Time};
 
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// Changes kept of one node; a sign counts to a hundred.
 const CHANGES_MAX: usize = 256;
@@ -57,7 +57,7 @@ impl Changes {
     }
 
     /// Notes what became of a node. A new boot begins anew, and all of it is known.
-    pub fn note(&self, before: Option<&NodeSeen>, seen: &NodeSeen, now: Time) {
+    pub fn note(&self, before: Option<&PrunedNode>, seen: &PrunedNode, now: Time) {
         let Some(before) = before.filter(|before| before.uid == seen.uid) else { return };
         let is_new_boot = self.boot_of(before) != self.boot_of(seen);
         let was = |kind: &String| before.conditions.get(kind).map(|was| was.status.as_str());
@@ -116,7 +116,7 @@ impl Changes {
     }
 
     /// Whether a node names a boot that was seen to end: no boot comes back, so etcd was set back.
-    fn is_earlier(&self, node: &NodeSeen) -> bool {
+    fn is_earlier(&self, node: &PrunedNode) -> bool {
         let nodes = self.nodes.borrow();
         let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
         let is_known = of_node.is_some_and(|one| one.earlier.contains(&node.boot_id));
@@ -124,7 +124,7 @@ impl Changes {
     }
 
     /// The boot that a node runs, as far as is known.
-    pub fn boot_of(&self, node: &NodeSeen) -> String {
+    pub fn boot_of(&self, node: &PrunedNode) -> String {
         if !self.is_earlier(node) {
             return node.boot_id.clone();
         }
@@ -134,14 +134,14 @@ impl Changes {
 
     /// Since when a condition says what it says, by our own clock where this process saw it change. `said` is when
     /// its writer says that, whose clock may be wrong: a machine that lives is not cut for that.
-    pub fn began(&self, node: &NodeSeen, kind: &str, said: Time, now: Time) -> Time {
+    pub fn began(&self, node: &PrunedNode, kind: &str, said: Time, now: Time) -> Time {
         let nodes = self.nodes.borrow();
         let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
         // A stamp that is still to come is of a server's clock that was set back since.
         let created = Some(node.created).filter(|created| *created <= now).unwrap_or_default();
         let status = node.conditions.get(kind).map(|one| one.status.as_str()).unwrap_or_default();
         let told_at = match of_node.and_then(|one| one.began.get(kind)) {
-            _ if is_sown(Bug::AgesBelieved) => return said,
+            _ if is_seeded(Bug::AgesBelieved) => return said,
             Some((seen, at)) if seen == status => *at,
             // What no watch has told of yet.
             Some(_) => now,
@@ -154,7 +154,7 @@ impl Changes {
     }
 
     /// When a condition was last seen to become another status than each that it had.
-    pub fn left(&self, node: &NodeSeen, kind: &str) -> Vec<(ConditionStatus, Time)> {
+    pub fn left(&self, node: &PrunedNode, kind: &str) -> Vec<(ConditionStatus, Time)> {
         let nodes = self.nodes.borrow();
         let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
         let left = of_node.and_then(|one| one.left.get(kind));
@@ -162,7 +162,7 @@ impl Changes {
     }
 
     /// When a node's present boot was seen to begin; 0 where this process did not see it.
-    pub fn booted_at(&self, node: &NodeSeen) -> Time {
+    pub fn booted_at(&self, node: &PrunedNode) -> Time {
         let boot_id = self.boot_of(node);
         let nodes = self.nodes.borrow();
         let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == boot_id);
@@ -170,14 +170,14 @@ impl Changes {
     }
 
     /// When a node's present boot was seen to take the place of another; 0 where this process saw no other.
-    pub fn rebooted_at(&self, node: &NodeSeen) -> Time {
+    pub fn rebooted_at(&self, node: &PrunedNode) -> Time {
         let is_another = self.nodes.borrow().get(&node.name).is_some_and(|one| one.is_another);
         if is_another { self.booted_at(node) } else { Time(0) }
     }
 
     /// When a node was last seen to become Ready, or to be so no more, in its present boot. One that joined while
     /// this process watched has not come back by its first word.
-    pub fn last_ready(&self, node: &NodeSeen) -> Option<Time> {
+    pub fn last_ready(&self, node: &PrunedNode) -> Option<Time> {
         let boot_id = self.boot_of(node);
         let nodes = self.nodes.borrow();
         let of_boot = nodes.get(&node.name).filter(|one| one.boot_id == boot_id)?;
@@ -190,7 +190,7 @@ impl Changes {
     }
 
     /// What is known of a node's present boot.
-    pub fn of(&self, node: &NodeSeen) -> ChangesView {
+    pub fn of(&self, node: &PrunedNode) -> ChangesView {
         let boot_id = self.boot_of(node);
         match self.nodes.borrow().get(&node.name) {
             Some(one) if one.uid == node.uid && one.boot_id == boot_id => ChangesView {
@@ -222,9 +222,9 @@ mod tests {
     use super::*;
     use crate::pruned::Condition;
 
-    fn node(ready: &str, boot: &str) -> NodeSeen {
+    fn node(ready: &str, boot: &str) -> PrunedNode {
         let object = serde_json::json!({"metadata": {"name": "n", "uid": "u"}});
-        let mut node = NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap();
+        let mut node = PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap();
         node.boot_id = boot.to_owned();
         let ready = Condition {
             status: ready.to_owned(),
@@ -238,7 +238,7 @@ mod tests {
         node
     }
 
-    fn seconds(changes: &Changes, node: &NodeSeen) -> (u64, Vec<u64>) {
+    fn seconds(changes: &Changes, node: &PrunedNode) -> (u64, Vec<u64>) {
         let view = changes.of(node);
         let times = view.changes.iter().map(|(_, at)| at.0 / 1_000).collect();
         (view.known_since.0 / 1_000, times)
@@ -263,7 +263,7 @@ mod tests {
         // No boot comes back: what names the one before is an older copy.
         assert_eq!([&booted, &up].map(|one| changes.booted_at(one)), [Time(140_000); 2]);
         // A node of the same name that is another one.
-        let other = NodeSeen { uid: "v".to_owned(), ..node("True", "two") };
+        let other = PrunedNode { uid: "v".to_owned(), ..node("True", "two") };
         assert_eq!(seconds(&changes, &other), (100, vec![]));
     }
 
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(changes.booted_at(third), Time(10_000), "no boot of its own");
         assert_eq!(changes.boot_of(&node("True", "four")), "four");
         assert_eq!(changes.boot_of(&node("True", "")), "", "it names none");
-        let other = NodeSeen { uid: "v".to_owned(), ..node("True", "one") };
+        let other = PrunedNode { uid: "v".to_owned(), ..node("True", "one") };
         assert_eq!(changes.boot_of(&other), "one", "another node");
     }
 
@@ -291,7 +291,7 @@ mod tests {
         changes.begin(Time(100_000));
         let (up, down) = (node("True", "one"), node("False", "one"));
         let began =
-            |node: &NodeSeen, said| changes.began(node, "Ready", Time(said), Time(130_000)).0;
+            |node: &PrunedNode, said| changes.began(node, "Ready", Time(said), Time(130_000)).0;
         assert_eq!(began(&up, 5_000), 5_000, "nobody saw it begin");
         assert_eq!(began(&up, 900_000), 100_000, "a clock that is ahead");
         changes.note(Some(&up), &down, Time(120_000));
@@ -300,10 +300,10 @@ mod tests {
         assert_eq!(began(&down, 900_000), 120_000, "a clock that is ahead");
         assert_eq!(began(&up, 5_000), 120_000, "what no watch has told of yet");
         // Another Node of this name has no past.
-        let anew = |one: &NodeSeen| NodeSeen { uid: "v".to_owned(), ..one.clone() };
+        let anew = |one: &PrunedNode| PrunedNode { uid: "v".to_owned(), ..one.clone() };
         changes.note(Some(&anew(&up)), &anew(&down), Time(900_000));
         assert_eq!(changes.left(&anew(&down), "Ready"), [(ConditionStatus::True, Time(900_000))]);
-        let made = NodeSeen { created: Time(90_000), ..up };
+        let made = PrunedNode { created: Time(90_000), ..up };
         let of_made = |now| Changes::default().began(&made, "Ready", Time(5_000), Time(now)).0;
         assert_eq!(of_made(95_000), 90_000);
         assert_eq!(of_made(80_000), 5_000, "the server's clock was ahead when it was made");
@@ -313,7 +313,7 @@ mod tests {
     fn a_node_that_joins_has_not_come_back() {
         let changes = Changes::default();
         changes.begin(Time(100_000));
-        let made_at = |created, ready| NodeSeen { created: Time(created), ..node(ready, "one") };
+        let made_at = |created, ready| PrunedNode { created: Time(created), ..node(ready, "one") };
         let joins = |created| {
             changes.note(
                 Some(&made_at(created, "False")),
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(changes.last_ready(&up), Some(Time(130_000)));
         let (down, up) = (
             made_at(120_000, "Unknown"),
-            NodeSeen { boot_id: "two".to_owned(), ..made_at(120_000, "True") },
+            PrunedNode { boot_id: "two".to_owned(), ..made_at(120_000, "True") },
         );
         changes.note(Some(&down), &up, Time(140_000));
         assert_eq!(changes.last_ready(&up), Some(Time(140_000)), "it booted");

@@ -16,11 +16,11 @@ use std::rc::Rc;
 use kube::ResourceExt as _;
 use node_remedy_api::configuration::{Inside, inside};
 use node_remedy_api::document::{Document, Path, Reading, Severity};
-use node_remedy_api::nodefence::{DecidingPlugin, Rung};
+use node_remedy_api::nodefence::{DecidingPlugin, RemedyStep};
 use node_remedy_api::plan::{FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes};
 use node_remedy_api::policy::{GateLimits, Policy, Remedy, RunPolicy};
 use node_remedy_api::{fenceplugin, plan, policy};
-use node_remedy_config::signs::{Wanted, is_of_silence};
+use node_remedy_config::symptoms::{TimedSymptom, is_of_silence};
 use node_remedy_config::wiring;
 use node_remedy_config::wiring::Wiring;
 use node_remedy_decide::Threshold;
@@ -31,7 +31,7 @@ use crate::claims::Claims;
 use crate::config::invalid::Invalid;
 use crate::config::written::written;
 use crate::pins;
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 pub use node_remedy_api::policy::Mode;
 pub use readout::{InForce, Readout, in_force, json};
@@ -89,13 +89,13 @@ pub struct NodeWatch {
 /// One threshold of one node.
 pub struct NodeThreshold {
     /// What has to be seen, for how long, as it is configured.
-    pub wanted: Wanted,
+    pub wanted: TimedSymptom,
     /// The same as it is judged.
     pub threshold: Threshold,
     /// The first remedy's name.
     pub remedy: String,
     /// All of its remedies.
-    pub ladder: Vec<Rung>,
+    pub ladder: Vec<RemedyStep>,
     /// Whether this version runs them, or why not.
     pub is_run: Result<(), String>,
 }
@@ -175,7 +175,7 @@ impl Config {
     ///
     /// # Errors
     /// Where several do, or one that is not valid does: a sentence for people.
-    pub fn policy_for(&self, node: &NodeSeen) -> Result<Option<NodePolicy>, String> {
+    pub fn policy_for(&self, node: &PrunedNode) -> Result<Option<NodePolicy>, String> {
         if let Some(why) = crate::config::invalid::that_selects(&self.invalid, POLICIES, node) {
             return Err(why);
         }
@@ -185,22 +185,24 @@ impl Config {
 
     fn of_policy(&self, policy: &Policy) -> NodePolicy {
         let thresholds = policy.thresholds.iter().filter_map(|threshold| {
-            let rung = threshold.ladder.first()?;
+            let remedy_step = threshold.ladder.first()?;
             // A plugin that is missing keeps nothing else of the ladder from fencing.
-            let may_fence = threshold.ladder.iter().any(|rung| rung.remedy.is_of_plan());
+            let may_fence =
+                threshold.ladder.iter().any(|remedy_step| remedy_step.remedy.is_of_plan());
             let mut needed = threshold.ladder.iter().filter(|_| !may_fence);
-            let is_run =
-                needed.try_for_each(|rung| is_run(rung, |name| self.plugins.contains_key(name)));
-            let wanted = Wanted {
-                sign: threshold.sign.clone(),
+            let is_run = needed.try_for_each(|remedy_step| {
+                is_run(remedy_step, |name| self.plugins.contains_key(name))
+            });
+            let wanted = TimedSymptom {
+                symptom: threshold.symptom.clone(),
                 period: threshold.period,
                 stale_after: policy.condition_stale_after,
             };
             Some(NodeThreshold {
                 threshold: wanted.threshold(),
                 wanted,
-                remedy: rung.name.clone(),
-                ladder: threshold.ladder.iter().map(rung_of).collect(),
+                remedy: remedy_step.name.clone(),
+                ladder: threshold.ladder.iter().map(remedy_step_of).collect(),
                 is_run,
             })
         });
@@ -214,32 +216,34 @@ impl Config {
     }
 
     /// Whether a threshold looks at anything but a node's silence and readiness.
-    pub fn has_own_signs(&self) -> bool {
-        let mut signs = self.policies().flat_map(|policy| &policy.thresholds);
-        signs.any(|threshold| !is_of_silence(&threshold.sign))
+    pub fn has_own_symptoms(&self) -> bool {
+        let mut symptoms = self.policies().flat_map(|policy| &policy.thresholds);
+        symptoms.any(|threshold| !is_of_silence(&threshold.symptom))
     }
 
     /// The reasons of Events about nodes that thresholds ask for.
     pub fn event_reasons(&self) -> BTreeSet<String> {
-        let signs = self.policies().flat_map(|policy| &policy.thresholds);
-        signs.flat_map(|threshold| threshold.sign.event_reasons()).collect()
+        let symptoms = self.policies().flat_map(|policy| &policy.thresholds);
+        symptoms.flat_map(|threshold| threshold.symptom.event_reasons()).collect()
     }
 
     /// Whether some remedy of the policy for `node` fences it.
-    pub fn fences_node(&self, node: &NodeSeen) -> bool {
+    pub fn fences_node(&self, node: &PrunedNode) -> bool {
         let policy = policy::for_node(&node.name, &node.labels, self.policies()).ok().flatten();
         let mut thresholds = policy.into_iter().flat_map(|policy| &policy.thresholds);
-        thresholds.any(|threshold| threshold.ladder.iter().any(|rung| rung.remedy.may_be_of_plan()))
+        thresholds.any(|threshold| {
+            threshold.ladder.iter().any(|remedy_step| remedy_step.remedy.may_be_of_plan())
+        })
     }
 
     /// How `node` is fenced, or why it cannot be. It reads inventories: for a node that is to be
     /// fenced, not for one that was looked at.
-    pub fn plan_for(&self, node: &NodeSeen) -> Result<NodePlan, String> {
+    pub fn plan_for(&self, node: &PrunedNode) -> Result<NodePlan, String> {
         self.plan_with(node, &mut Tables::new())
     }
 
     /// What the plans of these nodes claim.
-    pub fn claims<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> Claims {
+    pub fn claims<'a>(&self, nodes: impl Iterator<Item = &'a PrunedNode>) -> Claims {
         let (mut claims, mut tables) = (Claims::default(), Tables::new());
         for node in nodes {
             claims.add(node, self.plan_with(node, &mut tables).ok().as_ref());
@@ -248,12 +252,12 @@ impl Config {
     }
 
     /// Why a Node is not the machine that it was when it was first seen.
-    pub fn pin_changed(&self, node: &NodeSeen) -> Option<String> {
+    pub fn pin_changed(&self, node: &PrunedNode) -> Option<String> {
         self.tables.get(pins::CONFIG_MAP).and_then(|pins| pins::changed(pins, node))
     }
 
     /// The same for many nodes: an inventory that was read for one of them is in `tables`.
-    pub fn plan_with(&self, node: &NodeSeen, tables: &mut Tables) -> Result<NodePlan, String> {
+    pub fn plan_with(&self, node: &PrunedNode, tables: &mut Tables) -> Result<NodePlan, String> {
         if let Some(why) = self.pin_changed(node) {
             return Err(why);
         }
@@ -302,7 +306,7 @@ impl Config {
     }
 
     /// The methods that remedies of the policy for `node` name.
-    fn methods_named_for(&self, node: &NodeSeen) -> BTreeSet<String> {
+    fn methods_named_for(&self, node: &PrunedNode) -> BTreeSet<String> {
         let policy = policy::for_node(&node.name, &node.labels, self.policies()).ok().flatten();
         policy.map(Policy::methods_named).unwrap_or_default()
     }
@@ -324,7 +328,7 @@ impl Config {
 
     /// What is listened for on behalf of these nodes. A node that lacks something for it, or that
     /// several configurations are for, is left out: its opening says so.
-    pub fn watches<'a>(&self, nodes: impl Iterator<Item = &'a NodeSeen>) -> Vec<NodeWatch> {
+    pub fn watches<'a>(&self, nodes: impl Iterator<Item = &'a PrunedNode>) -> Vec<NodeWatch> {
         if !self.listens() {
             return Vec::new();
         }
@@ -388,11 +392,14 @@ impl Config {
 ///
 /// # Errors
 /// A sentence where it cannot.
-pub fn is_run(rung: &policy::Rung, is_known: impl Fn(&str) -> bool) -> Result<(), String> {
-    match &rung.remedy {
+pub fn is_run(
+    remedy_step: &policy::RemedyStep,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    match &remedy_step.remedy {
         Remedy::Plugin(plugin) if !is_known(plugin) => Err(format!(
             "remedy {}: found no FencePlugin {plugin:?}, expected one of kind remedy",
-            rung.name
+            remedy_step.name
         )),
         Remedy::Fence
         | Remedy::Isolation
@@ -404,11 +411,11 @@ pub fn is_run(rung: &policy::Rung, is_known: impl Fn(&str) -> bool) -> Result<()
 }
 
 /// A remedy as a run keeps it.
-pub fn rung_of(rung: &policy::Rung) -> Rung {
+pub fn remedy_step_of(remedy_step: &policy::RemedyStep) -> RemedyStep {
     let (mut job, mut cluster, mut method, mut plugin) = (None, None, None, None);
-    match &rung.remedy {
+    match &remedy_step.remedy {
         Remedy::PodTemplate(template) => job = Some(template.clone()),
-        Remedy::Cluster(chore) => cluster = Some(*chore),
+        Remedy::Cluster(cluster_action) => cluster = Some(*cluster_action),
         Remedy::Method(name) => method = Some(name.clone()),
         // Which component it is, whoever opens a run says.
         Remedy::Plugin(name) => {
@@ -416,13 +423,14 @@ pub fn rung_of(rung: &policy::Rung) -> Rung {
         }
         Remedy::Fence | Remedy::Isolation => {}
     }
-    let (name, period, clean_resource) = (rung.name.clone(), rung.period, rung.clean_resource);
-    let isolation_only = rung.remedy == Remedy::Isolation;
-    Rung { name, period, clean_resource, job, cluster, method, isolation_only, plugin }
+    let (name, period, clean_resource) =
+        (remedy_step.name.clone(), remedy_step.period, remedy_step.clean_resource);
+    let isolation_only = remedy_step.remedy == Remedy::Isolation;
+    RemedyStep { name, period, clean_resource, job, cluster, method, isolation_only, plugin }
 }
 
 /// What a plan may take from a node; its row of the inventory is added by who has one.
-pub fn facts_of(node: &NodeSeen) -> NodeFacts {
+pub fn facts_of(node: &PrunedNode) -> NodeFacts {
     NodeFacts {
         name: node.name.clone(),
         labels: node.labels.clone(),

@@ -15,7 +15,7 @@ use node_remedy_decide::{Dump, Span, Time};
 use node_remedy_runtime::clock::{Clock, time_of};
 
 use crate::live::Facts;
-use crate::pruned::{LeaseSeen, NodeSeen};
+use crate::pruned::{PrunedLease, PrunedNode};
 
 /// Says on the Node until when it is known to dump: a span of time in ISO 8601, then who sent and who
 /// heard it.
@@ -83,7 +83,7 @@ impl Dumps {
 pub fn seen(dumps: &Dumps, clock: &Clock, facts: &Facts) -> Dump {
     let Some(node) = &facts.node else { return Dump::None };
     let now = clock.now();
-    let alive_at = facts.lease.as_ref().map(LeaseSeen::renewed_at);
+    let alive_at = facts.lease.as_ref().map(PrunedLease::renewed_at);
     // Not in the future, not too old, and no renewal since: its own kernel does not run yet.
     let lasts = |(at, until): &(Time, Time)| {
         *at <= now.after(AHEAD_MAX)
@@ -108,8 +108,8 @@ pub fn seen(dumps: &Dumps, clock: &Clock, facts: &Facts) -> Dump {
 
 /// Whether a Node still carries the annotation of a dump after its kernel runs again, or the time for that is over.
 pub fn is_told_of_one_that_is_over(
-    node: &NodeSeen,
-    lease: Option<&LeaseSeen>,
+    node: &PrunedNode,
+    lease: Option<&PrunedLease>,
     clock: &Clock,
 ) -> bool {
     let Some(told) = node.annotations.get(DUMP_TOLD) else { return false };

@@ -19,10 +19,10 @@ use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 
 use crate::caches::{Caches, NODE_LEASES, lease_key};
-use crate::node_events::EventSeen;
-use crate::pruned::{AttachmentSeen, LeaseSeen, NodeSeen, PodSeen};
+use crate::node_events::PrunedEvent;
+use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode, PrunedPod};
 use crate::vetoes;
-use crate::vetoes::Said;
+use crate::vetoes::LiveVetoes;
 
 /// How long Events are waited for: a look has to be young when it is acted on.
 const EVENTS_READ_MAX: Duration = Duration::from_secs(4);
@@ -37,17 +37,17 @@ pub struct Facts {
     /// Whether the API server said it, or a cache.
     pub freshness: Freshness,
     /// The node, if there is one of that name.
-    pub node: Option<NodeSeen>,
+    pub node: Option<PrunedNode>,
     /// Its Lease.
-    pub lease: Option<LeaseSeen>,
+    pub lease: Option<PrunedLease>,
     /// Pods bound to it, by UID.
-    pub pods: BTreeMap<String, PodSeen>,
+    pub pods: BTreeMap<String, PrunedPod>,
     /// Its volume attachments, by UID.
-    pub attachments: BTreeMap<String, AttachmentSeen>,
+    pub attachments: BTreeMap<String, PrunedAttachment>,
     /// Events about it that are asked for; `None` while they are not known.
-    pub events: Option<Vec<EventSeen>>,
+    pub events: Option<Vec<PrunedEvent>>,
     /// What people and other controllers said, about all nodes.
-    pub said: Said,
+    pub live: LiveVetoes,
 }
 
 /// From the caches.
@@ -60,7 +60,7 @@ pub fn cached(caches: &Caches, clock: &Clock, name: &str) -> Facts {
         pods: by_pod_uid(caches.pods.of_node(name).into_iter()),
         attachments: by_uid(caches.attachments.of_node(name).into_iter()),
         events: caches.events.of(name),
-        said: vetoes::cached(caches),
+        live: vetoes::cached(caches),
     }
 }
 
@@ -73,7 +73,7 @@ pub async fn live<C: Cluster>(
 ) -> Result<Facts, ClusterError> {
     let taken_at = clock.now();
     let on_node = Scope::all().matching("spec.nodeName", name);
-    let (node, lease, pods, attachments, events, said) = futures::try_join!(
+    let (node, lease, pods, attachments, events, live) = futures::try_join!(
         cluster.get::<Node>(At::cluster(name)),
         cluster.get::<Lease>(At::within(NODE_LEASES, name)),
         cluster.list::<Pod>(&on_node),
@@ -87,15 +87,19 @@ pub async fn live<C: Cluster>(
         freshness: Freshness::Live,
         node: node.and_then(|node| dated(caches, clock, node)),
         lease: lease.and_then(|lease| timed(caches, clock, lease)),
-        pods: by_pod_uid(pods.items.into_iter().filter_map(PodSeen::of)),
+        pods: by_pod_uid(pods.items.into_iter().filter_map(PrunedPod::of)),
         attachments: by_uid(attachments.into_iter().filter(|one| one.node == name)),
         events,
-        said,
+        live,
     })
 }
 
 /// Events that cannot be read in time are not known: nothing is cut for them then, and nothing else waits for them.
-async fn events_of<C: Cluster>(cluster: &C, caches: &Caches, name: &str) -> Option<Vec<EventSeen>> {
+async fn events_of<C: Cluster>(
+    cluster: &C,
+    caches: &Caches,
+    name: &str,
+) -> Option<Vec<PrunedEvent>> {
     let read = tokio::time::timeout(EVENTS_READ_MAX, caches.events.live(cluster, name)).await;
     read.ok()?.ok()?
 }
@@ -105,26 +109,26 @@ async fn attachments_of<C: Cluster>(
     cluster: &C,
     caches: &Caches,
     node: &str,
-) -> Result<Vec<AttachmentSeen>, ClusterError> {
+) -> Result<Vec<PrunedAttachment>, ClusterError> {
     let known = caches.attachments.of_node(node).into_iter();
     stream::iter(known.map(|one| one.name))
         .map(|name| async move { cluster.get::<VolumeAttachment>(At::cluster(&name)).await })
         .buffered(READS_AT_ONCE)
-        .try_filter_map(|found| std::future::ready(Ok(found.and_then(AttachmentSeen::of))))
+        .try_filter_map(|found| std::future::ready(Ok(found.and_then(PrunedAttachment::of))))
         .try_collect()
         .await
 }
 
 /// A Node read live, its conditions dated against what the watch saw last.
-fn dated(caches: &Caches, clock: &Clock, node: Node) -> Option<NodeSeen> {
-    let seen = NodeSeen::of(node)?;
+fn dated(caches: &Caches, clock: &Clock, node: Node) -> Option<PrunedNode> {
+    let seen = PrunedNode::of(node)?;
     let before = caches.nodes.find(&seen.name);
     Some(seen.after(before.as_ref(), clock))
 }
 
 /// A Lease read live: renewed since the cache saw it means renewed now.
-pub fn timed(caches: &Caches, clock: &Clock, lease: Lease) -> Option<LeaseSeen> {
-    let seen = LeaseSeen::of(lease, clock.now())?;
+pub fn timed(caches: &Caches, clock: &Clock, lease: Lease) -> Option<PrunedLease> {
+    let seen = PrunedLease::of(lease, clock.now())?;
     match caches.leases.find(&lease_key(&seen.node)) {
         Some(before) if before.renewed == seen.renewed => Some(before),
         Some(before) => Some(seen.after(&before)),
@@ -132,10 +136,10 @@ pub fn timed(caches: &Caches, clock: &Clock, lease: Lease) -> Option<LeaseSeen> 
     }
 }
 
-fn by_pod_uid(pods: impl Iterator<Item = PodSeen>) -> BTreeMap<String, PodSeen> {
+fn by_pod_uid(pods: impl Iterator<Item = PrunedPod>) -> BTreeMap<String, PrunedPod> {
     pods.map(|pod| (pod.uid.clone(), pod)).collect()
 }
 
-fn by_uid(all: impl Iterator<Item = AttachmentSeen>) -> BTreeMap<String, AttachmentSeen> {
+fn by_uid(all: impl Iterator<Item = PrunedAttachment>) -> BTreeMap<String, PrunedAttachment> {
     all.map(|one| (one.uid.clone(), one)).collect()
 }

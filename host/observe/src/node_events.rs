@@ -16,7 +16,7 @@ use node_remedy_runtime::cluster::unread::Read;
 use node_remedy_runtime::cluster::{Cluster, ClusterError, Scope};
 use tokio::sync::{mpsc, watch};
 
-use crate::reflector::{Heard, reflect};
+use crate::reflector::{OnAnswer, reflect};
 use crate::store::{Changed, Store};
 
 /// Where Events about objects without a namespace are written.
@@ -34,7 +34,7 @@ const OURS: &str = "node-remedy.io/controller";
 
 /// An Event about a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventSeen {
+pub struct PrunedEvent {
     /// `metadata.uid`.
     pub uid: String,
     /// The node's name.
@@ -55,7 +55,7 @@ pub struct EventSeen {
     pub last: Time,
 }
 
-impl EventSeen {
+impl PrunedEvent {
     /// Reads what matters of an Event about a node; `None` for any other one, and for our own.
     pub fn of(event: Event) -> Option<Self> {
         let about = event.involved_object;
@@ -124,7 +124,7 @@ pub struct NodeEvents {
 }
 
 /// Events by node and UID.
-type ByNode = BTreeMap<String, BTreeMap<String, EventSeen>>;
+type ByNode = BTreeMap<String, BTreeMap<String, PrunedEvent>>;
 
 /// A version of an Event, and its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +156,7 @@ impl NodeEvents {
     }
 
     /// What is known of a node; `None` while nothing is asked for or nothing was listed.
-    pub fn of(&self, node: &str) -> Option<Vec<EventSeen>> {
+    pub fn of(&self, node: &str) -> Option<Vec<PrunedEvent>> {
         let is_known = !self.asked.borrow().is_empty() && self.store.is_synced();
         let events = self.by_node.borrow();
         is_known.then(|| events.get(node).into_iter().flat_map(BTreeMap::values).cloned().collect())
@@ -167,7 +167,7 @@ impl NodeEvents {
         &self,
         cluster: &C,
         node: &str,
-    ) -> Result<Option<Vec<EventSeen>>, ClusterError> {
+    ) -> Result<Option<Vec<PrunedEvent>>, ClusterError> {
         let asked = self.asked.borrow().clone();
         if asked.is_empty() {
             return Ok(None);
@@ -175,7 +175,7 @@ impl NodeEvents {
         let about = about_nodes().matching("involvedObject.name", node);
         let mut events = Vec::new();
         // One that cannot be read is no sign.
-        let keep = |read: Read<Event>| events.extend(read.ok().and_then(EventSeen::of));
+        let keep = |read: Read<Event>| events.extend(read.ok().and_then(PrunedEvent::of));
         cluster.list_each(&about, keep).await?;
         events.retain(|one| asked.contains(&one.reason));
         events.sort_by_key(|one| std::cmp::Reverse(one.last));
@@ -188,7 +188,7 @@ impl NodeEvents {
         &self,
         cluster: C,
         clock: Clock,
-        heard: Heard,
+        heard: OnAnswer,
     ) -> impl Future<Output = Infallible> + use<C> {
         let (store, by_node) = (self.store.clone(), self.by_node.clone());
         let mut asked = self.asked.subscribe();
@@ -204,7 +204,7 @@ impl NodeEvents {
                     let (by_node, clock) = (by_node.clone(), clock.clone());
                     let see = move |event: Event, _: Option<&About>| {
                         let seen =
-                            EventSeen::of(event).filter(|one| reasons.contains(&one.reason))?;
+                            PrunedEvent::of(event).filter(|one| reasons.contains(&one.reason))?;
                         Some(note(&mut by_node.borrow_mut(), seen, clock.now()))
                     };
                     reflect(cluster.clone(), about_nodes(), store.clone(), see, heard.clone())
@@ -226,7 +226,7 @@ fn about_nodes() -> Scope {
 }
 
 /// Keeps the newest of each node, and of no node what is too old to count.
-fn note(by_node: &mut ByNode, seen: EventSeen, now: Time) -> About {
+fn note(by_node: &mut ByNode, seen: PrunedEvent, now: Time) -> About {
     let about = About { node: seen.node.clone(), count: seen.count, last: seen.last };
     if !by_node.contains_key(&seen.node) {
         by_node.retain(|_, events| events.values().any(|one| now.since(one.last) <= KEPT_FOR));
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    fn event(uid: &str, more: &Value) -> Option<EventSeen> {
+    fn event(uid: &str, more: &Value) -> Option<PrunedEvent> {
         let mut object = json!({
             "metadata": {"name": uid, "namespace": "default", "uid": uid},
             "involvedObject": {"kind": "Node", "name": "node-a"},
@@ -260,7 +260,7 @@ mod tests {
             "count": 3,
         });
         json_patch::merge(&mut object, more);
-        EventSeen::of(serde_json::from_value(object).unwrap())
+        PrunedEvent::of(serde_json::from_value(object).unwrap())
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
                 "series": {"count": 3, "lastObservedTime": "2026-01-01T00:05:00.000000Z"},
             }),
         );
-        assert_eq!(new, Some(EventSeen { uid: "b".to_owned(), ..old }));
+        assert_eq!(new, Some(PrunedEvent { uid: "b".to_owned(), ..old }));
         let once = event("c", &json!({"count": null, "lastTimestamp": null})).unwrap();
         assert_eq!((once.count, once.first), (1, once.last));
         assert_eq!(event("d", &json!({"involvedObject": {"kind": "Pod"}})), None);

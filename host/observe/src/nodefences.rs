@@ -6,7 +6,7 @@ use node_remedy_api::nodefence::{FinalReason, NodeFence, State};
 use node_remedy_decide::{Span, Time};
 
 use crate::caches::Caches;
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// Whether a person approved this very incident.
 pub fn is_approved(nodefence: &NodeFence) -> bool {
@@ -38,7 +38,7 @@ pub fn was_superseded(nodefence: &NodeFence) -> bool {
 }
 
 /// When the node's last incident ended to make way for a fence; `None` if it ended otherwise.
-pub fn last_superseded(caches: &Caches, node: &NodeSeen) -> Option<Time> {
+pub fn last_superseded(caches: &Caches, node: &PrunedNode) -> Option<Time> {
     let nodefences = caches.nodefences.all();
     let of_node = nodefences.values().map(|kept| &kept.0);
     let over = of_node.filter(|one| one.spec.node.uid == node.uid && !is_open(one));

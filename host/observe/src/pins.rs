@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_remedy_config::plan::identity;
 
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// The ConfigMap: systemUUID by Node UID. `deploy/` brings it, so that the controller needs no right to make any.
 pub const CONFIG_MAP: &str = "node-identities";
@@ -16,7 +16,7 @@ pub const CONFIG_MAP: &str = "node-identities";
 const BYTES_MAX: usize = 900 * 1024;
 
 /// Why a Node may be another machine than it was.
-pub fn changed(pins: &BTreeMap<String, String>, node: &NodeSeen) -> Option<String> {
+pub fn changed(pins: &BTreeMap<String, String>, node: &PrunedNode) -> Option<String> {
     let first = pins.get(&node.uid)?;
     let is_same = same(first, &node.system_uuid);
     (!is_same).then(|| {
@@ -29,7 +29,7 @@ pub fn changed(pins: &BTreeMap<String, String>, node: &NodeSeen) -> Option<Strin
 }
 
 /// Whether a Node is not known to be the machine that said this systemUUID: what many machines say names none.
-pub fn is_another(system_uuid: &str, node: &NodeSeen) -> bool {
+pub fn is_another(system_uuid: &str, node: &PrunedNode) -> bool {
     identity::machines(system_uuid).is_disjoint(&identity::machines(&node.system_uuid))
 }
 
@@ -46,7 +46,7 @@ fn same(one: &str, other: &str) -> bool {
 /// What is to be added for these Nodes, and which keys are of none of them.
 pub fn missing<'a>(
     pins: &BTreeMap<String, String>,
-    nodes: impl Iterator<Item = &'a NodeSeen>,
+    nodes: impl Iterator<Item = &'a PrunedNode>,
 ) -> (BTreeMap<String, String>, Vec<String>) {
     let mut gone: BTreeSet<&String> = pins.keys().collect();
     let mut added = BTreeMap::new();
@@ -74,14 +74,14 @@ mod tests {
 
     use super::*;
 
-    fn node(uid: &str, uuid: &str) -> NodeSeen {
+    fn node(uid: &str, uuid: &str) -> PrunedNode {
         let info = json!({
             "systemUUID": uuid, "bootID": "", "machineID": "", "architecture": "", "kernelVersion": "",
             "osImage": "", "operatingSystem": "", "kubeletVersion": "", "kubeProxyVersion": "",
             "containerRuntimeVersion": "",
         });
         let object = json!({"metadata": {"name": "w1", "uid": uid}, "status": {"nodeInfo": info}});
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
     fn pins(pins: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_an_object_can_hold() {
         let uid = |number: usize| format!("00000000-0000-4000-8000-{number:012}");
-        let nodes: Vec<NodeSeen> = (0..20_000).map(|number| node(&uid(number), UUID)).collect();
+        let nodes: Vec<PrunedNode> = (0..20_000).map(|number| node(&uid(number), UUID)).collect();
         let (added, _) = missing(&BTreeMap::new(), nodes.iter());
         assert_eq!(added.len(), BYTES_MAX / (36 + 36));
     }

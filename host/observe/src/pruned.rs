@@ -69,7 +69,7 @@ fn reason(word: String) -> Cow<'static, str> {
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeSeen {
+pub struct PrunedNode {
     /// `metadata.name`.
     pub name: String,
     /// `metadata.uid`.
@@ -109,7 +109,7 @@ pub struct NodeSeen {
 const CONTROL_PLANE: [&str; 2] =
     ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd"];
 
-impl NodeSeen {
+impl PrunedNode {
     /// The same, with when each condition was first seen reported so. `before` is how this Node was last seen.
     ///
     /// A report was made after the one before it was seen, and before it was seen itself: a watch may have been silent
@@ -214,7 +214,7 @@ impl NodeSeen {
 
 /// A pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodSeen {
+pub struct PrunedPod {
     /// `metadata.uid`.
     pub uid: String,
     /// `metadata.namespace`.
@@ -245,7 +245,7 @@ pub struct PodSeen {
     pub finalizers: Vec<String>,
 }
 
-impl PodSeen {
+impl PrunedPod {
     /// Reads what matters of a pod; `None` for an object without name or UID.
     pub fn of(pod: Pod) -> Option<Self> {
         let grace_s = pod.metadata.deletion_grace_period_seconds;
@@ -293,7 +293,7 @@ impl PodSeen {
     }
 }
 
-impl PodSeen {
+impl PrunedPod {
     /// Whether its kubelet said that all its containers have ended, for good. Whoever disrupts a pod, and so a release of
     /// ours, calls it failed right before it deletes it, whatever still runs.
     fn has_ended(&self) -> bool {
@@ -366,7 +366,7 @@ pub const QUARANTINE: &str = "node-remedy.io/quarantine";
 
 /// A volume attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AttachmentSeen {
+pub struct PrunedAttachment {
     /// `metadata.uid`.
     pub uid: String,
     /// `metadata.name`.
@@ -383,7 +383,7 @@ pub struct AttachmentSeen {
     pub finalizers: Vec<String>,
 }
 
-impl AttachmentSeen {
+impl PrunedAttachment {
     /// Reads what matters of an attachment; `None` for an object without name or UID.
     pub fn of(attachment: VolumeAttachment) -> Option<Self> {
         Some(Self {
@@ -400,7 +400,7 @@ impl AttachmentSeen {
 
 /// A node's Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseSeen {
+pub struct PrunedLease {
     /// The node's name.
     pub node: String,
     /// As the kubelet wrote it, by the node's own clock.
@@ -423,7 +423,7 @@ const SIGHTINGS: usize = 3;
 /// A kubelet renews four times in its Lease's duration; one that let two of these pass was silent.
 const RENEWALS_IN_DURATION: u64 = 4;
 
-impl LeaseSeen {
+impl PrunedLease {
     /// Reads a Lease; `observed` is now.
     pub fn of(lease: Lease, now: Time) -> Option<Self> {
         let spec = lease.spec.unwrap_or_default();
@@ -486,13 +486,13 @@ mod tests {
     use node_remedy_runtime::clock::timestamp;
     use node_remedy_runtime::virtual_clock::VirtualClock;
 
-    fn seen(renewed_ms: u64, now_ms: u64) -> LeaseSeen {
+    fn seen(renewed_ms: u64, now_ms: u64) -> PrunedLease {
         let spec = LeaseSpec {
             renew_time: Some(MicroTime(timestamp(Time(renewed_ms)))),
             ..LeaseSpec::default()
         };
         let metadata = ObjectMeta { name: Some("n".to_owned()), ..ObjectMeta::default() };
-        LeaseSeen::of(Lease { metadata, spec: Some(spec) }, Time(now_ms)).unwrap()
+        PrunedLease::of(Lease { metadata, spec: Some(spec) }, Time(now_ms)).unwrap()
     }
 
     #[test]
@@ -506,9 +506,9 @@ mod tests {
             let node = serde_json::json!(
                 {"metadata": {"name": "n", "uid": uid}, "status": {"conditions": [ready]}}
             );
-            NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap()
+            PrunedNode::of(serde_json::from_value(node).unwrap()).unwrap()
         };
-        let at = |node: &NodeSeen| {
+        let at = |node: &PrunedNode| {
             node.conditions["Ready"].reported_at(&clock(9_000)).map(|at| at.0 / 1_000)
         };
         let first = node("u", 10).after(None, &clock(8_000));
@@ -564,7 +564,7 @@ mod tests {
                 },
                 "status": {"conditions": [{"type": "Ready", "status": ready}]},
             });
-            let seen = PodSeen::of(serde_json::from_value(pod).unwrap()).unwrap();
+            let seen = PrunedPod::of(serde_json::from_value(pod).unwrap()).unwrap();
             (seen.of_etcd, seen.ready)
         };
         assert_eq!(pod("kube-system", "component=etcd", "True"), (true, true));
@@ -582,7 +582,7 @@ mod tests {
                 },
                 "status": {"phase": phase},
             });
-            PodSeen::of(serde_json::from_value(pod).unwrap()).unwrap().exempt()
+            PrunedPod::of(serde_json::from_value(pod).unwrap()).unwrap().exempt()
         };
         let nobody = serde_json::Value::Null;
         assert_eq!(exempt("Succeeded", nobody.clone()), Some(Exempt::Ended));
@@ -593,7 +593,7 @@ mod tests {
             "metadata": {"name": "db-0", "uid": "u", "namespace": "default"},
             "status": {"phase": "Failed", "reason": NODE_FENCED},
         });
-        assert_eq!(PodSeen::of(serde_json::from_value(marked).unwrap()).unwrap().exempt(), None);
+        assert_eq!(PrunedPod::of(serde_json::from_value(marked).unwrap()).unwrap().exempt(), None);
         assert_eq!(exempt("Running", nobody.clone()), None);
         assert_eq!(exempt("Pending", nobody), None);
     }

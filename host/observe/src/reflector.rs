@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_runtime::cluster::unread::{Read, Unread, key_of, version_of};
 use node_remedy_runtime::cluster::{Change, Cluster, ClusterError, Object, Scope};
 
@@ -28,7 +28,7 @@ const SILENT_MAX: Duration = Duration::from_secs(150);
 const REWATCH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Called on every answer of the server, so that freshness can be judged.
-pub type Heard = Rc<dyn Fn()>;
+pub type OnAnswer = Rc<dyn Fn()>;
 
 /// Mirrors the objects of `K` in `scope` into `store`, each pruned by `see`.
 pub async fn reflect<C, K, V, S>(
@@ -36,7 +36,7 @@ pub async fn reflect<C, K, V, S>(
     scope: Scope,
     store: Rc<Store<V>>,
     see: S,
-    heard: Heard,
+    on_answer: OnAnswer,
 ) -> Infallible
 where
     C: Cluster,
@@ -54,9 +54,9 @@ where
                 continue;
             }
         };
-        heard();
+        on_answer();
         backoff = BACKOFF_MIN;
-        follow(&cluster, &scope, &store, &see, &heard, from).await;
+        follow(&cluster, &scope, &store, &see, &on_answer, from).await;
     }
 }
 
@@ -97,7 +97,7 @@ async fn follow<C, K, V, S>(
     scope: &Scope,
     store: &Store<V>,
     see: &S,
-    heard: &Heard,
+    on_answer: &OnAnswer,
     mut from: String,
 ) where
     C: Cluster,
@@ -119,7 +119,7 @@ async fn follow<C, K, V, S>(
         store.set_followed(true);
         loop {
             let silent_max =
-                if is_sown(Bug::SilentWatchFollowed) { Duration::MAX } else { SILENT_MAX };
+                if is_seeded(Bug::SilentWatchFollowed) { Duration::MAX } else { SILENT_MAX };
             let Ok(next) = tokio::time::timeout(silent_max, watch.next()).await else {
                 store.set_followed(false);
                 let silent_s = SILENT_MAX.as_secs();
@@ -143,14 +143,14 @@ async fn follow<C, K, V, S>(
                 }
                 Ok(Change::Bookmark(version)) => Some(version),
                 Err(ClusterError::Gone) => return,
-                Err(_) if is_sown(Bug::WatchNotResumed) => std::future::pending().await,
+                Err(_) if is_seeded(Bug::WatchNotResumed) => std::future::pending().await,
                 Err(error) => {
                     store.set_followed(false);
                     pause(&error, &mut backoff, &K::plural(&())).await;
                     break;
                 }
             };
-            heard();
+            on_answer();
             backoff = BACKOFF_MIN;
             from = version.unwrap_or(from);
         }

@@ -5,18 +5,18 @@
 //! of its own; but only where nothing speaks against opening that. One that waits for a person, and whose own remedies
 //! hold no fence, also makes way for a threshold with a fence among its later remedies.
 
-use node_remedy_api::nodefence::Rung;
+use node_remedy_api::nodefence::RemedyStep;
 
 use crate::config::{NodePolicy, NodeThreshold};
 
 /// Whether a threshold's first remedy fences the node.
 pub fn fences(threshold: &NodeThreshold) -> bool {
-    threshold.ladder.first().is_some_and(Rung::is_fence)
+    threshold.ladder.first().is_some_and(RemedyStep::is_fence)
 }
 
 /// Whether a fence is among a threshold's remedies.
 pub fn may_fence(threshold: &NodeThreshold) -> bool {
-    threshold.ladder.iter().any(Rung::is_fence)
+    threshold.ladder.iter().any(RemedyStep::is_fence)
 }
 
 /// The thresholds by place, those first whose first remedy fences, and then those with a later one that does: of two

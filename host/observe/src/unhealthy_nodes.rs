@@ -1,4 +1,4 @@
-//! The names of nodes that show a sign of their own.
+//! The names of nodes that show a symptom of their own.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub struct UnhealthyNodes(RefCell<BTreeSet<String>>);
 
 impl UnhealthyNodes {
-    /// Whether a node was seen to show a sign of its own.
+    /// Whether a node was seen to show a symptom of its own.
     pub fn contains(&self, node: &str) -> bool {
         self.0.borrow().contains(node)
     }
@@ -19,8 +19,8 @@ impl UnhealthyNodes {
     }
 
     /// Notes whether a node shows one.
-    pub fn set(&self, node: &str, has_sign: bool) {
-        if has_sign {
+    pub fn set(&self, node: &str, has_symptom: bool) {
+        if has_symptom {
             self.0.borrow_mut().insert(node.to_owned());
         } else {
             self.0.borrow_mut().remove(node);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::caches::{Caches, lease_key};
 use crate::config::readout::{InForce, Readout};
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// The word for a NodeFence's [`State`](node_remedy_api::nodefence::State) that is over.
 const FINAL: &str = "Final";
@@ -24,7 +24,7 @@ pub enum Whom<'a> {
 }
 
 /// Why nothing may be begun on a node: what cannot be read, and may be about it.
-pub fn about(caches: &Caches, node: &NodeSeen) -> Option<String> {
+pub fn about(caches: &Caches, node: &PrunedNode) -> Option<String> {
     let is_about = |whom: Whom<'_>| match whom {
         Whom::Node(name) => name == node.name,
         Whom::Nobody => false,
@@ -123,9 +123,9 @@ mod tests {
     use super::*;
     use node_remedy_runtime::cluster::{Object, unread};
 
-    fn node(name: &str) -> NodeSeen {
+    fn node(name: &str) -> PrunedNode {
         let object = json!({"metadata": {"name": name, "uid": "u"}});
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
     fn broken<K: Object>(object: &Value) -> Unread {

@@ -15,7 +15,7 @@ use node_remedy_api::policy::GateLimits;
 use node_remedy_api::remedypause::{RemedyPause, RemedyPauseSpec};
 use node_remedy_api::selector::Selector;
 use node_remedy_api::time::Moment;
-use node_remedy_decide::{Pause, Span, Time, Words};
+use node_remedy_decide::{OperatorVetoes, Pause, Span, Time};
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::unread::{Read, Unread};
 use node_remedy_runtime::cluster::{Cluster, ClusterError, Scope};
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caches::Caches;
 use crate::condition_history::Changes;
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// An answer that takes longer lets the rest of the look grow old: evidence keeps for five seconds.
 const READ_MAX: Duration = Duration::from_secs(4);
@@ -67,7 +67,7 @@ pub struct NodeMaintenanceSpec {
 
 /// What was said, about all nodes; an error says what could not be read, and why.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct LiveVetoes {
     /// Pauses.
     pub pauses: Result<Vec<RemedyPause>, String>,
     /// Maintenances.
@@ -75,12 +75,12 @@ pub struct Said {
 }
 
 /// From the API server, by quorum reads.
-pub async fn read<C: Cluster>(cluster: &C) -> Said {
+pub async fn read<C: Cluster>(cluster: &C) -> LiveVetoes {
     let pauses = bounded(pauses(cluster));
     let maintenances = bounded(maintenances(cluster));
     let (pauses, maintenances) = futures::join!(pauses, maintenances);
     let or_why = |error: ClusterError, what: &str| format!("{what}: {error}");
-    Said {
+    LiveVetoes {
         pauses: pauses.map_err(|error| or_why(error, "RemedyPauses")),
         maintenances: match maintenances {
             // Nobody serves the kind: there is no such operator here.
@@ -150,21 +150,21 @@ async fn bounded<T>(
 }
 
 /// From the caches, which know no maintenances: enough to hold back, never to act.
-pub fn cached(caches: &Caches) -> Said {
+pub fn cached(caches: &Caches) -> LiveVetoes {
     let mut pauses: Vec<_> = caches.pauses.all().values().map(|kept| kept.0.clone()).collect();
     pauses.extend(caches.pauses.unread().values().map(unread_pause));
-    Said { pauses: Ok(pauses), maintenances: Ok(Vec::new()) }
+    LiveVetoes { pauses: Ok(pauses), maintenances: Ok(Vec::new()) }
 }
 
 /// What was said about this node, under these limits.
 pub fn of_node(
-    said: &Said,
-    node: &NodeSeen,
+    live: &LiveVetoes,
+    node: &PrunedNode,
     changes: &Changes,
     limits: &GateLimits,
     clock: &Clock,
-) -> Words {
-    let by_its_own = Words {
+) -> OperatorVetoes {
+    let by_its_own = OperatorVetoes {
         excluded_by: EXCLUDES.into_iter().find(|key| is_marked(node, key)).map(str::to_owned),
         cordoned_by_other: node.unschedulable && !node.annotations.contains_key(CORDONED_BY),
         removed_by: node
@@ -174,29 +174,29 @@ pub fn of_node(
             .find(|key| REMOVES.contains(&key.as_str()))
             .cloned(),
         maintenance: planned(node, changes, clock),
-        ..Words::default()
+        ..OperatorVetoes::default()
     };
-    by_objects(by_its_own, said, &node.name, Some(&node.labels), limits, clock.now())
+    by_objects(by_its_own, live, &node.name, Some(&node.labels), limits, clock.now())
 }
 
 /// What was said about a machine whose Node is gone: its labels and its own marks went with it.
-pub fn of_gone(said: &Said, name: &str, limits: &GateLimits, now: Time) -> Words {
-    by_objects(Words::default(), said, name, None, limits, now)
+pub fn of_gone(live: &LiveVetoes, name: &str, limits: &GateLimits, now: Time) -> OperatorVetoes {
+    by_objects(OperatorVetoes::default(), live, name, None, limits, now)
 }
 
 fn by_objects(
-    mut words: Words,
-    said: &Said,
+    mut vetoes: OperatorVetoes,
+    live: &LiveVetoes,
     name: &str,
     labels: Option<&BTreeMap<String, String>>,
     limits: &GateLimits,
     now: Time,
-) -> Words {
-    match &said.pauses {
-        Ok(pauses) => words.pauses.extend(pauses.iter().filter_map(|one| pause(one, labels))),
-        Err(why) => words.unread.push(why.clone()),
+) -> OperatorVetoes {
+    match &live.pauses {
+        Ok(pauses) => vetoes.pauses.extend(pauses.iter().filter_map(|one| pause(one, labels))),
+        Err(why) => vetoes.unread.push(why.clone()),
     }
-    match &said.maintenances {
+    match &live.maintenances {
         Ok(all) => {
             let of_node = all.iter().find(|one| one.spec.node_name == name);
             let by_object = of_node.map(|one| {
@@ -204,26 +204,26 @@ fn by_objects(
                 let reason = reason.map_or("no reason given", String::as_str);
                 format!("NodeMaintenance {}: {reason}", one.name_any())
             });
-            words.maintenance = by_object.or(words.maintenance);
+            vetoes.maintenance = by_object.or(vetoes.maintenance);
         }
-        Err(why) => words.unread.push(why.clone()),
+        Err(why) => vetoes.unread.push(why.clone()),
     }
     for window in &limits.pause_windows {
         match window.open_until(Moment::from_ms(now.0)) {
             Ok(None) => {}
-            Ok(Some(until)) => words.pauses.push(Pause {
+            Ok(Some(until)) => vetoes.pauses.push(Pause {
                 reason: window.reason.clone(),
                 by: format!("the window {}", window.cron),
                 until: Some(Time(until.ms)),
             }),
-            Err(why) => words.unread.push(format!("the window {}: {why}", window.cron)),
+            Err(why) => vetoes.unread.push(format!("the window {}: {why}", window.cron)),
         }
     }
-    words
+    vetoes
 }
 
 /// What a fresh condition says of a planned absence.
-fn planned(node: &NodeSeen, changes: &Changes, clock: &Clock) -> Option<String> {
+fn planned(node: &PrunedNode, changes: &Changes, clock: &Clock) -> Option<String> {
     let now = clock.now();
     let is_fresh =
         |at: Time| now.since(at).0 <= u64::try_from(PLANNED_MAX.as_millis()).unwrap_or(0);
@@ -238,7 +238,7 @@ fn planned(node: &NodeSeen, changes: &Changes, clock: &Clock) -> Option<String> 
     })
 }
 
-fn is_marked(node: &NodeSeen, key: &str) -> bool {
+fn is_marked(node: &PrunedNode, key: &str) -> bool {
     let marks = [node.labels.get(key), node.annotations.get(key)];
     marks.into_iter().flatten().any(|value| value != "false")
 }

@@ -8,19 +8,21 @@ use node_remedy_api::annotations::{CORDONED_BY, OUT_OF_SERVICE_BY, REMEDIATION_P
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::policy::GateLimits;
 use node_remedy_decide as decide;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_decide::{
-    AttachmentView, CameBack, ConditionView, GateView, NodeHealth, NodeView, People, PodView,
-    Signs, Span, Time, View,
+    AttachmentView, CameBack, ConditionView, GateView, Liveness, NodeHealth, NodeView, People,
+    PodView, Span, Time, View,
 };
 use node_remedy_runtime::clock::{Clock, time_of};
 
 use crate::caches::{Caches, lease_key};
 use crate::condition_history::status_of;
 use crate::live::Facts;
-use crate::node_events::EventSeen;
+use crate::node_events::PrunedEvent;
 use crate::nodefences::{holds_slot, is_open, last_ended};
-use crate::pruned::{AttachmentSeen, LeaseSeen, NodeSeen, OUT_OF_SERVICE, PodSeen, QUARANTINE};
+use crate::pruned::{
+    OUT_OF_SERVICE, PrunedAttachment, PrunedLease, PrunedNode, PrunedPod, QUARANTINE,
+};
 use crate::volumes::Volumes;
 use crate::{incident_rate, unread};
 
@@ -57,9 +59,9 @@ pub fn view(
     }
 }
 
-/// Tells the gate of the sign for which the target is looked at.
-pub fn note_sign(gate: &mut GateView, node: Option<&NodeView>, sign: &decide::Crossing) {
-    gate.sign_since = match sign {
+/// Tells the gate of the symptom for which the target is looked at.
+pub fn note_symptom(gate: &mut GateView, node: Option<&NodeView>, symptom: &decide::Crossing) {
+    gate.symptom_since = match symptom {
         decide::Crossing::Crossed { since } | decide::Crossing::Ripening { since, .. } => {
             Some(*since)
         }
@@ -70,9 +72,9 @@ pub fn note_sign(gate: &mut GateView, node: Option<&NodeView>, sign: &decide::Cr
 
 /// A node as decisions see it; when its conditions changed is told by `clock`.
 pub fn node_view(
-    node: &NodeSeen,
-    lease: Option<&LeaseSeen>,
-    events: Option<&[EventSeen]>,
+    node: &PrunedNode,
+    lease: Option<&PrunedLease>,
+    events: Option<&[PrunedEvent]>,
     caches: &Caches,
     clock: &Clock,
 ) -> NodeView {
@@ -86,7 +88,7 @@ pub fn node_view(
     };
     NodeView {
         uid: node.uid.clone(),
-        signs: Signs {
+        liveness: Liveness {
             boot_id: caches.changes.boot_of(node),
             lease_renewed: renewed.map(|stamp| time_of(&stamp)),
             reported: reported(node),
@@ -116,7 +118,7 @@ pub fn node_view(
         lease_seen_at: lease.map(|lease| lease.observed),
         answers_since: caches.answers.since(&node.name, clock.now()),
         heard_since: lease.map(|lease| lease.heard_since),
-        lease_was_renewed: lease.is_some_and(LeaseSeen::was_renewed),
+        lease_was_renewed: lease.is_some_and(PrunedLease::was_renewed),
         quarantined: node.taints.iter().any(|(key, ..)| key == QUARANTINE),
         cordoned: node.unschedulable,
         cordoned_by_us: node.annotations.contains_key(CORDONED_BY),
@@ -131,16 +133,17 @@ pub fn node_view(
 const OF_KUBELETS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// The newest of the stamps that a node's kubelet put on its conditions, by its own clock.
-fn reported(node: &NodeSeen) -> Option<Time> {
+fn reported(node: &PrunedNode) -> Option<Time> {
     let conditions = node.conditions.iter();
-    let own = conditions
-        .filter(|(kind, _)| OF_KUBELETS.contains(&kind.as_str()) || is_sown(Bug::AnyReportIsLife));
+    let own = conditions.filter(|(kind, _)| {
+        OF_KUBELETS.contains(&kind.as_str()) || is_seeded(Bug::AnyReportIsLife)
+    });
     own.map(|(_, condition)| condition.reported).max()
 }
 
 /// When a node's present boot was first heard of: by this process, at `booted_at`, or by the record of one of its own
 /// incidents that another boot of it had.
-pub fn boot_heard_at(node: &NodeSeen, own: &[&NodeFence], booted_at: Time) -> Time {
+pub fn boot_heard_at(node: &PrunedNode, own: &[&NodeFence], booted_at: Time) -> Time {
     let of_other_boots = own.iter().filter(|one| one.spec.node.boot_id != node.boot_id);
     let ended = of_other_boots.filter_map(|one| {
         let status = one.status.as_ref()?;
@@ -150,7 +153,7 @@ pub fn boot_heard_at(node: &NodeSeen, own: &[&NodeFence], booted_at: Time) -> Ti
     ended.max().unwrap_or_default().max(booted_at)
 }
 
-fn pod_view(pod: &PodSeen, facts: &Facts, volumes: &Volumes) -> PodView {
+fn pod_view(pod: &PrunedPod, facts: &Facts, volumes: &Volumes) -> PodView {
     let volume = |one| volumes.view(pod, one, facts.attachments.values());
     PodView {
         uid: pod.uid.clone(),
@@ -163,7 +166,7 @@ fn pod_view(pod: &PodSeen, facts: &Facts, volumes: &Volumes) -> PodView {
     }
 }
 
-fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
+fn attachment_view(attachment: &PrunedAttachment) -> AttachmentView {
     AttachmentView {
         uid: attachment.uid.clone(),
         name: attachment.name.clone(),
@@ -178,7 +181,7 @@ fn attachment_view(attachment: &AttachmentSeen) -> AttachmentView {
 const MISSED_WITHIN_MS: u64 = 120_000;
 
 /// Between which times a node's last renewal came. Of a Lease that this process only found, when Kubernetes missed it.
-fn renewed_between(node: &NodeSeen, lease: &LeaseSeen, clock: &Clock) -> (Time, Time) {
+fn renewed_between(node: &PrunedNode, lease: &PrunedLease, clock: &Clock) -> (Time, Time) {
     let (first, last) = (lease.renewed_at(), lease.observed);
     let ready = node.conditions.get("Ready").filter(|ready| ready.status == "Unknown");
     let missed = ready.filter(|_| !lease.was_renewed()).map(|ready| clock.when(ready.since));
@@ -250,7 +253,7 @@ pub fn gate_view(
         incidents: own
             .map_or_else(|| incident_rate::cached(caches, limits), |_| decide::Incidents::Begun),
         // Known to whoever read them, for a node under some policy.
-        words: decide::Words::default(),
+        vetoes: decide::OperatorVetoes::default(),
         // Read live by whoever acts on it.
         storage: decide::StorageLease::Absent,
         heard_at: caches.heard(),
@@ -264,13 +267,13 @@ pub fn gate_view(
         device_network: decide::DeviceNetwork::default(),
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),
         // Known once it is looked at.
-        sign_since: None,
+        symptom_since: None,
         never_joined: false,
     }
 }
 
 /// When this process last saw the node come back: renew its Lease after a silence, or become Ready.
-fn came_back(node: &NodeSeen, lease: Option<&LeaseSeen>, caches: &Caches) -> Option<CameBack> {
+fn came_back(node: &PrunedNode, lease: Option<&PrunedLease>, caches: &Caches) -> Option<CameBack> {
     let silence = lease.and_then(|lease| lease.silence);
     let ready_at = caches.changes.last_ready(node);
     let at = silence.map(|(_, ended)| ended).max(ready_at)?;
@@ -284,7 +287,7 @@ pub fn peers_of(caches: &Caches, target: &str) -> (usize, usize) {
     let down: BTreeSet<&str> = open.map(|one| one.spec.node.name.as_str()).collect();
     let nodes = caches.nodes.all();
     let peers = nodes.values().filter(|node| node.name != target);
-    let is_unhealthy = |node: &&NodeSeen| {
+    let is_unhealthy = |node: &&PrunedNode| {
         let ready = node.conditions.get("Ready").is_some_and(|ready| ready.status == "True");
         !ready || caches.unhealthy.contains(&node.name) || down.contains(node.name.as_str())
     };
@@ -293,7 +296,7 @@ pub fn peers_of(caches: &Caches, target: &str) -> (usize, usize) {
 
 /// Whether nothing keeps `target`'s pods from a node: they tolerate the taints that it was given for
 /// good, and no other.
-fn takes_pods(node: &NodeSeen, target: Option<&NodeSeen>) -> bool {
+fn takes_pods(node: &PrunedNode, target: Option<&PrunedNode>) -> bool {
     let keeps_away = |(_, _, effect): &&(String, String, String)| effect != "PreferNoSchedule";
     let is_tolerated = |taint: &(String, String, String)| {
         let for_good = PASSING_TAINTS.iter().all(|passing| !taint.0.starts_with(passing));
@@ -303,7 +306,7 @@ fn takes_pods(node: &NodeSeen, target: Option<&NodeSeen>) -> bool {
 }
 
 /// The failure domains that a node is in, by the labels that the limits name.
-fn domains_of(node: &NodeSeen, limits: &GateLimits) -> Vec<Option<String>> {
+fn domains_of(node: &PrunedNode, limits: &GateLimits) -> Vec<Option<String>> {
     limits.topologies.iter().map(|limit| node.labels.get(&limit.key).cloned()).collect()
 }
 
@@ -313,12 +316,12 @@ mod tests {
 
     use super::*;
 
-    fn node(cordoned: bool, taints: &Value) -> NodeSeen {
+    fn node(cordoned: bool, taints: &Value) -> PrunedNode {
         let object = json!({
             "metadata": {"name": "node-b", "uid": "u"},
             "spec": {"unschedulable": cordoned, "taints": taints},
         });
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
     #[test]

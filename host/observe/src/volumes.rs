@@ -15,7 +15,7 @@ use node_remedy_decide::{
 };
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
-use crate::pruned::{AttachmentSeen, Mounted, PodSeen};
+use crate::pruned::{Mounted, PrunedAttachment, PrunedPod};
 
 /// Claims read at once.
 const READS_AT_ONCE: usize = 16;
@@ -48,7 +48,7 @@ impl Volumes {
     }
 
     /// Reads what is not known yet of these pods' claims.
-    pub async fn look<C: Cluster>(&self, cluster: &C, pods: &[PodSeen], node: &str) {
+    pub async fn look<C: Cluster>(&self, cluster: &C, pods: &[PrunedPod], node: &str) {
         let claims = claims_of(pods);
         self.known.borrow_mut().retain(|key, _| claims.contains_key(key));
         let unknown: Vec<_> =
@@ -77,9 +77,9 @@ impl Volumes {
     /// What a pod mounts; a driver that checks at detach has to have something attached to check.
     pub fn view<'a>(
         &self,
-        pod: &PodSeen,
+        pod: &PrunedPod,
         mounted: &Mounted,
-        attached: impl IntoIterator<Item = &'a AttachmentSeen>,
+        attached: impl IntoIterator<Item = &'a PrunedAttachment>,
     ) -> VolumeView {
         let unclear = |backing| VolumeView { backing, safe_detach: false, access: Access::One };
         let claim = match mounted {
@@ -105,7 +105,7 @@ impl Volumes {
 
 /// Whether an incident has to know this pod's volumes: every pod's where the plan can cut storage or a grade may cover only some
 /// pods, else those of pods that stay, for what they share.
-pub fn wanted(pod: &PodSeen, plan: &Plan, policy: &RunPolicy) -> bool {
+pub fn wanted(pod: &PrunedPod, plan: &Plan, policy: &RunPolicy) -> bool {
     let cuts_storage = || {
         let mut methods = plan.cut_methods().filter_map(|index| plan.method(index));
         methods.any(Method::cuts_storage)
@@ -124,8 +124,8 @@ pub fn wanted(pod: &PodSeen, plan: &Plan, policy: &RunPolicy) -> bool {
 }
 
 /// The claims of these pods and the namespaces they are in.
-fn claims_of(pods: &[PodSeen]) -> BTreeMap<(String, String), &str> {
-    let of_pod = |pod: &'_ PodSeen| {
+fn claims_of(pods: &[PrunedPod]) -> BTreeMap<(String, String), &str> {
+    let of_pod = |pod: &'_ PrunedPod| {
         let claims = pod.volumes.iter().filter_map(|one| match one {
             Mounted::Claim(claim) => Some(claim.clone()),
             Mounted::Inline => None,

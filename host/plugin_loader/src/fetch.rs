@@ -4,11 +4,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use node_remedy_api::conditions::{REASON_NOT_IMMUTABLE, REASON_REFUSED, REASON_SOURCE_MISSING};
 use node_remedy_api::fenceplugin::{ConfigMapSource, OciSource, PluginSource};
 use node_remedy_context::context::Context;
-use node_remedy_registry::cache::Kept;
+use node_remedy_registry::cache::CachedImage;
 use node_remedy_registry::refusal::Refusal;
 use node_remedy_runtime::cluster::{At, Cluster};
 
-use crate::wanted::{Fetched, Found, Wanted};
+use crate::desired::{DesiredPlugin, Fetched, Found};
 
 /// What ends the key of a signature, beside that of its component.
 const SIGNATURE: &str = "sig";
@@ -16,7 +16,7 @@ const SIGNATURE: &str = "sig";
 /// Reads it.
 pub(super) async fn fetch<C: Cluster>(
     context: &Context<C>,
-    wanted: Wanted<'_>,
+    wanted: DesiredPlugin<'_>,
 ) -> Result<Fetched, Refusal> {
     match wanted.source {
         PluginSource { config_map: Some(source), oci: None } => {
@@ -35,15 +35,20 @@ pub(super) async fn fetch<C: Cluster>(
 async fn from_registry<C: Cluster>(
     context: &Context<C>,
     source: &OciSource,
-    wanted: Wanted<'_>,
+    wanted: DesiredPlugin<'_>,
 ) -> Result<Fetched, Refusal> {
-    let Wanted { digest: component, manifest, limits, verify, .. } = wanted;
+    let DesiredPlugin { digest: component, manifest, limits, verify, .. } = wanted;
     let component_bytes_max = limits.component_bytes;
-    let asked =
-        crate::from_registry::Asked { source, component, manifest, verify, component_bytes_max };
+    let asked = crate::from_registry::ImageRequest {
+        source,
+        component,
+        manifest,
+        verify,
+        component_bytes_max,
+    };
     let had = crate::from_registry::fetch(context, asked).await?;
     let crate::from_registry::Had { artefact, manifest, is_new } = had;
-    let kept = Kept { image: source.image.clone(), artefact };
+    let kept = CachedImage { image: source.image.clone(), artefact };
     // Never packed: the layer is the component.
     let name = "component.wasm".to_owned();
     let found = Found::Artefact { kept, manifest, is_new };

@@ -9,12 +9,12 @@ use node_remedy_api::conditions::{
 use node_remedy_api::fenceplugin::{Image, OciSource, Registry, Verify};
 use node_remedy_context::context::Context;
 use node_remedy_registry::artifact::Artefact;
-use node_remedy_registry::cache::{Cache, Kept};
+use node_remedy_registry::cache::{Cache, CachedImage};
 use node_remedy_registry::client::Client;
 use node_remedy_registry::credentials::Account;
-use node_remedy_registry::pull::{Wanted, pull_in_time};
+use node_remedy_registry::pull::{PullSpec, pull_in_time};
 use node_remedy_registry::refusal::Refusal;
-use node_remedy_registry::transport::{Way, Word};
+use node_remedy_registry::transport::{Initiator, Transport};
 use node_remedy_runtime::cluster::{At, Cluster};
 use node_remedy_sandbox::signature::PublicKey;
 use node_remedy_sandbox::{Authorities, Trust};
@@ -24,7 +24,7 @@ use crate::signature::read_keys;
 
 /// What an object wants.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ImageRequest<'a> {
     pub(crate) source: &'a OciSource,
     /// The component's digest.
     pub(crate) component: &'a str,
@@ -47,20 +47,23 @@ pub struct Had {
 }
 
 /// Fetches it, its digests checked.
-pub async fn fetch<C: Cluster>(context: &Context<C>, asked: Asked<'_>) -> Result<Had, Refusal> {
+pub async fn fetch<C: Cluster>(
+    context: &Context<C>,
+    asked: ImageRequest<'_>,
+) -> Result<Had, Refusal> {
     let image = asked.source.image.parse::<Image>();
     let image = image
         .map_err(|error| Refusal::new(REASON_REFUSED, format!("spec.source.oci.image: {error}")))?;
     let image = if asked.manifest.is_empty() { image } else { image.at(asked.manifest) };
     let keys = asked.verify.map(|verify| read_keys(&verify.keys)).transpose()?;
     let cached = cached(context, asked.component).await;
-    let had = |Kept { image: from, artefact }: Kept| {
+    let had = |CachedImage { image: from, artefact }: CachedImage| {
         let resolved = if from == asked.source.image { artefact.digest() } else { String::new() };
         let known = [asked.manifest, image.digest.as_deref().unwrap_or_default(), &resolved];
         let manifest = known.into_iter().find(|one| !one.is_empty()).unwrap_or_default().to_owned();
         Had { artefact, manifest, is_new: false }
     };
-    let is_signed = |kept: &Kept| {
+    let is_signed = |kept: &CachedImage| {
         keys.as_ref().is_none_or(|keys| kept.artefact.signer("the cache", keys).is_ok())
     };
     let cached = match cached {
@@ -80,8 +83,8 @@ pub async fn fetch<C: Cluster>(context: &Context<C>, asked: Asked<'_>) -> Result
 }
 
 /// Keeps what was fetched and loaded, for the next start.
-pub async fn keep<C: Cluster>(context: &Context<C>, component: &str, kept: Kept) {
-    let Some(cache) = context.outside.cache.clone() else { return };
+pub async fn keep<C: Cluster>(context: &Context<C>, component: &str, kept: CachedImage) {
+    let Some(cache) = context.external_plugins.cache.clone() else { return };
     let (component, now) = (component.to_owned(), now(context));
     let put = context.calls.executor.block(move || cache.put(&component, &kept, now)).await;
     if let Some(Err(error)) = put {
@@ -90,8 +93,8 @@ pub async fn keep<C: Cluster>(context: &Context<C>, component: &str, kept: Kept)
 }
 
 /// What the cache holds of a component.
-pub async fn cached<C: Cluster>(context: &Context<C>, component: &str) -> Option<Kept> {
-    let cache: Cache = context.outside.cache.clone()?;
+pub async fn cached<C: Cluster>(context: &Context<C>, component: &str) -> Option<CachedImage> {
+    let cache: Cache = context.external_plugins.cache.clone()?;
     let (component, now) = (component.to_owned(), now(context));
     context.calls.executor.block(move || cache.get(&component, now)).await.flatten()
 }
@@ -117,7 +120,7 @@ fn is_required(verify: Option<&Verify>) -> bool {
 /// The mirror first, and whatever is wrong with it, the registry itself.
 async fn from_registries<C: Cluster>(
     context: &Context<C>,
-    asked: Asked<'_>,
+    asked: ImageRequest<'_>,
     image: &Image,
     keys: Option<&[PublicKey]>,
 ) -> Result<Artefact, Refusal> {
@@ -155,7 +158,7 @@ async fn from_registries<C: Cluster>(
 
 async fn from_registry<C: Cluster>(
     context: &Context<C>,
-    asked: Asked<'_>,
+    asked: ImageRequest<'_>,
     image: &Image,
     registry: &Registry,
     accounts: Option<&[u8]>,
@@ -173,16 +176,16 @@ async fn from_registry<C: Cluster>(
         )?),
         None => Trust::SystemAuthorities,
     };
-    let way = Way {
+    let way = Transport {
         net: &*context.calls.seams.net,
         names: &*context.calls.names,
         guarded: &context.calls.guarded,
         trust,
         plain_http: asked.source.plain_http,
-        word: Word::Object,
+        initiator: Initiator::Object,
     };
     let mut client = Client::new(way, registry, &image.repository, account);
-    let wanted = Wanted {
+    let wanted = PullSpec {
         reference: image.reference(),
         component: asked.component,
         component_bytes_max: asked.component_bytes_max,

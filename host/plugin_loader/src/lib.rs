@@ -8,6 +8,7 @@
 //!
 //! Not here: what a plugin may reach (its grants go into plans), and calling it.
 
+pub mod desired;
 pub mod fetch;
 pub mod from_registry;
 pub mod granted;
@@ -15,7 +16,6 @@ pub mod in_flight;
 pub mod limits;
 pub mod signature;
 pub mod status;
-pub mod wanted;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -36,14 +36,14 @@ use node_remedy_store::state::Verified;
 use node_remedy_store::store::{Component, Plugins};
 use tokio::time::Instant;
 
+use crate::desired::{Fetched, Found};
 use crate::fetch::fetch;
 use crate::in_flight::UnderWay;
-use crate::wanted::{Fetched, Found};
 
+pub use crate::desired::{DesiredPlugin, ToLoad};
 pub use crate::limits::limits;
-pub use crate::wanted::{ToLoad, Wanted};
 pub use node_remedy_registry::refusal::Refusal;
-pub use node_remedy_store::state::{Outside, Standing};
+pub use node_remedy_store::state::{ExternalPlugins, Standing};
 /// After a source that could not be read, though it may be there.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// A registry that goes on refusing is asked less and less often: some count what they are asked.
@@ -80,7 +80,7 @@ pub async fn keep<C: Cluster>(context: Rc<Context<C>>) -> Infallible {
 async fn settle_all<C: Cluster>(context: &Rc<Context<C>>, under_way: &mut UnderWay) -> bool {
     let wanted = context.config.borrow().plugins();
     let names: BTreeSet<&str> = wanted.iter().map(|source| source.name.as_str()).collect();
-    context.outside.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
+    context.external_plugins.standing.borrow_mut().retain(|name, _| names.contains(name.as_str()));
     let in_use = in_use(context);
     context.calls.plugins.keep(&names, &in_use);
     context.calls.last_errors.keep(&names);
@@ -126,7 +126,7 @@ async fn settle_and_keep<C: Cluster>(context: &Context<C>, source: Rc<Source>) -
         // It took its time, and the object says something else by now.
         return false;
     }
-    let mut standings = context.outside.standing.borrow_mut();
+    let mut standings = context.external_plugins.standing.borrow_mut();
     let before = standings.insert(source.name.clone(), standing.clone());
     if before.is_none_or(|before| before.result != standing.result) {
         log(&source, &standing.result);
@@ -142,7 +142,7 @@ fn is_wanted<C: Cluster>(context: &Context<C>, source: &Rc<Source>) -> bool {
 /// What none of the keys that are trusted now has signed is called no more. Whether another one signed it, too, a
 /// registry may take long to say.
 fn withdraw_untrusted<C: Cluster>(context: &Context<C>, wanted: &Source) {
-    let before = context.outside.standing(&wanted.name).map(|before| before.in_force);
+    let before = context.external_plugins.standing(&wanted.name).map(|before| before.in_force);
     if let Some(Verified::By(_)) = &before
         && !before.is_some_and(|before| before.suffices(wanted.spec.verify.as_ref()))
     {
@@ -160,7 +160,7 @@ fn log(source: &Source, result: &Result<Verified, Refusal>) {
 
 /// What became of it, where looking again would find nothing else, or it is too early to.
 fn settled<C: Cluster>(context: &Context<C>, wanted: &Rc<Source>) -> Option<Standing> {
-    let before = context.outside.standing(&wanted.name)?;
+    let before = context.external_plugins.standing(&wanted.name)?;
     let is_same = before.wanted == *wanted
         && (before.result.is_ok()
             || before.seen == seen(context, wanted) && !before.may_pass()
@@ -180,7 +180,7 @@ async fn settle<C: Cluster>(context: &Context<C>, wanted: Rc<Source>) -> Standin
     if let Some(before) = settled(context, &wanted) {
         return before;
     }
-    let (before, seen) = (context.outside.standing(&wanted.name), seen(context, &wanted));
+    let (before, seen) = (context.external_plugins.standing(&wanted.name), seen(context, &wanted));
     let plugins = &context.calls.plugins;
     let mut in_force = before.as_ref().map(|before| before.in_force.clone()).unwrap_or_default();
     withdraw_untrusted(context, &wanted);
@@ -246,8 +246,8 @@ fn in_use<C: Cluster>(context: &Context<C>) -> BTreeSet<Component> {
             let (plugin, facts) = (method.plugin.clone()?, method.facts.as_ref()?);
             Some(Component { plugin, digest: facts.digest.clone() })
         });
-        let remedies = one.spec.ladder.iter().filter_map(|rung| {
-            let DecidingPlugin { name, digest } = rung.plugin.clone()?;
+        let remedies = one.spec.ladder.iter().filter_map(|remedy_step| {
+            let DecidingPlugin { name, digest } = remedy_step.plugin.clone()?;
             Some(Component { plugin: name, digest })
         });
         methods.chain(remedies)
@@ -276,7 +276,7 @@ async fn have<C: Cluster>(
     let Component { plugin, digest } = component;
     // It was verified when the incident began, and its digest stands in the incident.
     let wanted =
-        Wanted { source, digest, manifest, limits: limits(written.as_ref()), verify: None };
+        DesiredPlugin { source, digest, manifest, limits: limits(written.as_ref()), verify: None };
     let loaded = fetch_and_load(context, plugin, wanted).await;
     let Loaded { plugin: loaded, .. } = loaded.inspect_err(|refusal| {
         tracing::warn!(
@@ -308,7 +308,7 @@ async fn take<C: Cluster>(
             return Ok((Verified::NotAsked, String::new()));
         }
     }
-    let wanted = Wanted {
+    let wanted = DesiredPlugin {
         source: &spec.source,
         digest: &spec.digest,
         manifest,
@@ -347,15 +347,15 @@ fn refuse_grants(spec: &FencePluginSpec, plugin: &Plugin) -> Result<(), Refusal>
 async fn fetch_and_load<C: Cluster>(
     context: &Context<C>,
     name: &str,
-    wanted: Wanted<'_>,
+    wanted: DesiredPlugin<'_>,
 ) -> Result<Loaded, Refusal> {
     let _room = match wanted.source.oci {
         // Never closed.
-        Some(_) => context.outside.fetching.acquire().await.ok(),
+        Some(_) => context.external_plugins.fetching.acquire().await.ok(),
         None => None,
     };
     let fetched = Arc::new(fetch(context, wanted).await?);
-    let one_at_a_time = context.outside.loading.lock().await;
+    let one_at_a_time = context.external_plugins.loading.lock().await;
     let (plugins, to_load) = (context.calls.plugins.clone(), fetched.clone());
     let (name, digest, verify) =
         (name.to_owned(), wanted.digest.to_owned(), wanted.verify.cloned());

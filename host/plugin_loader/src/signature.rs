@@ -6,7 +6,7 @@ use node_remedy_registry::refusal::Refusal;
 use node_remedy_sandbox::signature::{KeyId, PublicKey};
 use node_remedy_store::state::Verified;
 
-use crate::wanted::{Fetched, Found};
+use crate::desired::{Fetched, Found};
 
 /// Checks the signature that was fetched with a component.
 pub(super) fn verified(

@@ -28,7 +28,7 @@ pub(super) async fn tell_all<C: Cluster>(context: &Context<C>, errors_are_due: b
     let mut is_told = true;
     for object in objects {
         let name = object.meta().name.clone().unwrap_or_default();
-        let Some(standing) = context.outside.standing(&name) else { continue };
+        let Some(standing) = context.external_plugins.standing(&name) else { continue };
         if let Err(error) = tell(context, &object, &standing, errors_are_due).await {
             tracing::debug!(%error, plugin = name, "failed to write a status");
             is_told = false;
@@ -47,7 +47,7 @@ async fn tell<C: Cluster>(
     let before = object.status.clone().unwrap_or_default();
     let loaded = context.calls.plugins.loaded(&name);
     let digest = loaded.as_ref().map(|plugin| plugin.digest().to_string());
-    let told = Told {
+    let told = ConditionInputs {
         generation: object.meta().generation,
         before: &before.conditions,
         now: Moment::from_ms(context.clock.now().0),
@@ -116,13 +116,13 @@ fn signer(verified: &Verified) -> String {
 }
 
 /// What conditions are made from.
-struct Told<'a> {
+struct ConditionInputs<'a> {
     generation: Option<i64>,
     before: &'a [Condition],
     now: Moment,
 }
 
-impl Told<'_> {
+impl ConditionInputs<'_> {
     fn ready(&self, standing: &Standing, loaded: Option<&str>) -> Condition {
         match (&standing.result, loaded) {
             (Ok(_), _) => self.condition(READY, ConditionStatus::True, REASON_LOADED, ""),
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_message_of_4000_characters_is_told_whole_and_a_longer_one_is_cut() {
-        let told = Told { generation: None, before: &[], now: Moment::from_ms(0) };
+        let told = ConditionInputs { generation: None, before: &[], now: Moment::from_ms(0) };
         let message =
             |why: &str| told.condition(READY, ConditionStatus::False, REASON_REFUSED, why).message;
         let longest = format!("{}.", "ä".repeat(3_999));
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn what_stays_in_force_is_told_however_long_the_refusal_is() {
-        let told = Told { generation: None, before: &[], now: Moment::from_ms(0) };
+        let told = ConditionInputs { generation: None, before: &[], now: Moment::from_ms(0) };
         let why = "ä".repeat(MESSAGE_MAX);
         let standing = Standing {
             wanted: Rc::new(Source { name: "door".to_owned(), spec: FencePluginSpec::default() }),

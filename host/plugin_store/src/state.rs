@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// What became of the `FencePlugin`s, by name.
 #[derive(Debug)]
-pub struct Outside {
+pub struct ExternalPlugins {
     /// What was fetched from registries before, where a folder for it was given.
     pub cache: Option<Cache>,
     /// One component is loaded at a time: each takes a child with a GiB of address space.
@@ -50,7 +50,7 @@ impl Standing {
     }
 }
 
-impl Default for Outside {
+impl Default for ExternalPlugins {
     fn default() -> Self {
         Self {
             cache: None,
@@ -61,7 +61,7 @@ impl Default for Outside {
     }
 }
 
-impl Outside {
+impl ExternalPlugins {
     /// The same, where what is fetched from registries is kept in a folder.
     pub fn caching_in(cache: Option<Cache>) -> Self {
         Self { cache, ..Self::default() }

@@ -73,7 +73,7 @@ pub struct Plugins {
     watchers: Arc<Mutex<BTreeMap<String, Arc<Watcher>>>>,
     /// What compiles components from outside; `None`: this process, which trusts them.
     compiler: Option<PathBuf>,
-    outside: Arc<Mutex<BTreeMap<String, Outside>>>,
+    outside: Arc<Mutex<BTreeMap<String, ExternalPlugin>>>,
 }
 
 /// One component of a plugin.
@@ -87,7 +87,7 @@ pub struct Component {
 
 /// A plugin from outside.
 #[derive(Default)]
-struct Outside {
+struct ExternalPlugin {
     /// What is called by whoever begins now.
     current: Option<Arc<Plugin>>,
     /// Why what is wanted is not loaded.
@@ -118,7 +118,7 @@ impl Plugins {
         self
     }
 
-    /// The built-in plugins as they are loaded, and none from outside: for another process of a story.
+    /// The built-in plugins as they are loaded, and none from outside: for another process of a timeline.
     #[must_use]
     pub fn of_another_process(&self) -> Self {
         Self { outside: Arc::default(), ..self.clone() }
@@ -252,7 +252,7 @@ impl Plugins {
         self.outside().get(name)?.current.clone()
     }
 
-    fn outside(&self) -> MutexGuard<'_, BTreeMap<String, Outside>> {
+    fn outside(&self) -> MutexGuard<'_, BTreeMap<String, ExternalPlugin>> {
         self.outside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

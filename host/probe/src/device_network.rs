@@ -2,7 +2,7 @@
 //! nothing that fences, and lets a process lead that says it hears devices. What is known comes from
 //! probing, and from the calls of open runs; nothing is asked here. What is open already is never held back.
 
-use node_remedy_api::nodefence::Rung;
+use node_remedy_api::nodefence::RemedyStep;
 use node_remedy_api::remedybudget::{DevicesAnswer, NAME, Refused, RemedyBudget};
 use node_remedy_api::time::Moment;
 use node_remedy_context::context::Context;
@@ -16,8 +16,8 @@ const WORD_MAX: Span = Span::seconds(60);
 
 /// What the gate is told before a run of this ladder is opened: one whose first remedy is a Job, or is done
 /// in the cluster, needs no device yet, and later waits at it.
-pub fn of_opening<C: Cluster>(context: &Context<C>, ladder: &[Rung]) -> DeviceNetwork {
-    if ladder.first().is_none_or(Rung::is_of_plan) {
+pub fn of_opening<C: Cluster>(context: &Context<C>, ladder: &[RemedyStep]) -> DeviceNetwork {
+    if ladder.first().is_none_or(RemedyStep::is_of_plan) {
         context.reach.network(context.clock.now())
     } else {
         DeviceNetwork::default()

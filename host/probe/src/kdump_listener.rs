@@ -11,12 +11,12 @@ use node_remedy_context::context::Context;
 use node_remedy_decide::{Span, Time};
 use node_remedy_observe::config::NodeWatch;
 use node_remedy_observe::kdump::{DUMP_TOLD, TELL_EVERY, read};
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::clock::timestamp;
 use node_remedy_runtime::cluster::Cluster;
 use node_remedy_runtime::metrics::DatagramLabel;
-use node_remedy_runtime::udp::{Datagram, Ear, Listen};
-use node_remedy_sandbox::{Cidr, Heard, Sight, Unseen, Watch, Watcher};
+use node_remedy_runtime::udp::{Datagram, Listen, UdpSubscription};
+use node_remedy_sandbox::{Cidr, Sight, Unseen, Watch, WatchOutcome, Watcher};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -44,11 +44,11 @@ pub struct Sender {
 }
 
 /// What is to be listened with on a port, and whose the addresses are.
-pub type Wanted = (Arc<Watcher>, BTreeMap<IpAddr, Vec<Sender>>);
+pub type DesiredListener = (Arc<Watcher>, BTreeMap<IpAddr, Vec<Sender>>);
 
 /// A port that is listened on.
 pub struct Post {
-    _ear: Ear,
+    _ear: UdpSubscription,
     pub(crate) watch: Watch,
     pub(crate) senders: BTreeMap<IpAddr, Sender>,
 }
@@ -103,7 +103,7 @@ impl<C: Cluster> Listener<C> {
             let nodes = self.context.caches.nodes.all();
             self.context.config.borrow().watches(nodes.values())
         };
-        let mut wanted: BTreeMap<u16, Wanted> = BTreeMap::new();
+        let mut wanted: BTreeMap<u16, DesiredListener> = BTreeMap::new();
         for watch in &watches {
             // What is wrong with a method is said when its node is to be fenced.
             let Some((port, watcher, sender)) = self.wanted(watch) else { continue };
@@ -195,19 +195,19 @@ impl<C: Cluster> Listener<C> {
         }
         self.looks = (second, looks.saturating_add(1));
         match post.watch.hear(datagram.from, &datagram.data, &self.context.calls.seams).await {
-            Heard::Seen(Sight::Sighting(_)) => {
+            WatchOutcome::Seen(Sight::Sighting(_)) => {
                 self.sighted(&sender, address, now);
                 "sighting"
             }
-            Heard::Seen(Sight::Finished(_)) => {
+            WatchOutcome::Seen(Sight::Finished(_)) => {
                 self.context.dumps.forget(&sender.node);
                 "sighting"
             }
-            Heard::Seen(Sight::Ignore) => "ignored",
-            Heard::Unseen(Unseen::UnknownSender) => "stranger",
-            Heard::Unseen(Unseen::TooLarge(_)) => "too-large",
-            Heard::Unseen(Unseen::TooSoon) => "too-soon",
-            Heard::Unseen(Unseen::Failed(why)) => {
+            WatchOutcome::Seen(Sight::Ignore) => "ignored",
+            WatchOutcome::Unseen(Unseen::UnknownSender) => "stranger",
+            WatchOutcome::Unseen(Unseen::TooLarge(_)) => "too-large",
+            WatchOutcome::Unseen(Unseen::TooSoon) => "too-soon",
+            WatchOutcome::Unseen(Unseen::Failed(why)) => {
                 tracing::warn!(node = sender.node, why, "failed to look at a datagram");
                 "failed"
             }
@@ -243,7 +243,7 @@ impl<C: Cluster> Listener<C> {
 
 impl<C: Cluster> Listener<C> {
     /// Whether somebody has just said on the Node what is to be said now.
-    pub(crate) fn is_told(&self, node: &NodeSeen, until: Time) -> bool {
+    pub(crate) fn is_told(&self, node: &PrunedNode, until: Time) -> bool {
         let told = node.annotations.get(DUMP_TOLD).and_then(|text| read(text));
         told.is_some_and(|(_, told)| self.context.clock.when(told).after(TELL_EVERY) > until)
     }

@@ -21,7 +21,7 @@ use node_remedy_decide::{End, FailureKind, PlanRefusal, refuse_plan};
 use node_remedy_observe::claims::Claims;
 use node_remedy_observe::config::{Config, Tables};
 use node_remedy_observe::nodefences::REACHED_BY;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::clock::timestamp;
 use node_remedy_runtime::cluster::annotate::annotation;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
@@ -230,7 +230,7 @@ async fn plans<C: Cluster>(context: &Context<C>) -> (Vec<Path>, Methods) {
 fn untried<C: Cluster>(
     context: &Context<C>,
     config: &Config,
-    node: &NodeSeen,
+    node: &PrunedNode,
     plan: &NodePlan,
 ) -> Option<String> {
     let find = |plugin: &str| context.calls.facts_of(plugin);
@@ -258,7 +258,7 @@ fn untried<C: Cluster>(
 /// is well, and not only once it is lost.
 fn path_if_fenced(
     config: &Config,
-    node: &NodeSeen,
+    node: &PrunedNode,
     plan: Result<NodePlan, String>,
     methods: &mut Methods,
 ) -> Option<Path> {
@@ -271,7 +271,7 @@ fn path_if_fenced(
 /// The path of one node; its plugs are added to `methods`.
 fn path_of(
     config: &Config,
-    node: &NodeSeen,
+    node: &PrunedNode,
     plan: Result<NodePlan, String>,
     methods: &mut Methods,
 ) -> Path {
@@ -362,7 +362,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use node_remedy_observe::caches::{Caches, Kept};
+    use node_remedy_observe::caches::{Cached, Caches};
 
     fn place(device: &str) -> Place {
         Place { device: device.to_owned(), plug: "1".to_owned() }
@@ -398,14 +398,14 @@ mod tests {
         let (changes, _changed) = tokio::sync::mpsc::unbounded_channel();
         let caches = Caches::new(&changes);
         let node = json!({"metadata": {"name": "node-a", "uid": "u"}});
-        let node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
+        let node = PrunedNode::of(serde_json::from_value(node).unwrap()).unwrap();
         let told = |name: &str| {
             let remedy = json!({"nodeLeaseAge": "60s", "remedy1": [{"name": "fence"}]});
             let policy = json!({
                 "apiVersion": "node-remedy.io/v1alpha1", "kind": "RemedyConfiguration",
                 "metadata": {"name": name}, "spec": {"thresholdConfigs": [remedy]},
             });
-            caches.remedies.apply(name.to_owned(), Kept(serde_json::from_value(policy).unwrap()));
+            caches.remedies.apply(name.to_owned(), Cached(serde_json::from_value(policy).unwrap()));
             let config = Config::read(&caches, &Config::default()).0;
             let plan = config.plan_for(&node);
             let path = path_if_fenced(&config, &node, plan, &mut Methods::new());
@@ -437,7 +437,7 @@ mod tests {
         let mut add = |name: &str| {
             shown["metadata"]["name"] = json!(name);
             let fence = serde_json::from_value(shown.clone()).unwrap();
-            caches.fences.apply(name.to_owned(), Kept(fence));
+            caches.fences.apply(name.to_owned(), Cached(fence));
             Config::read(&caches, &Config::default()).0
         };
         let node = |name: &str, annotations: &serde_json::Value| {
@@ -445,7 +445,7 @@ mod tests {
                 "name": name, "uid": "u", "annotations": annotations,
                 "labels": {"node-remedy.io/fence": "ipmi"},
             }});
-            NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+            PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
         };
         let whole = node("node-a", &json!({"node-remedy.io/bmc-address": "192.0.2.11"}));
         let bare = node("node-b", &json!({}));

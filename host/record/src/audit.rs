@@ -1,11 +1,11 @@
 //! One line per incident opened, transition, device call and refusal, for whoever must know later.
 //!
-//! Production writes them to the log; the simulator also collects them into its story.
+//! Production writes them to the log; the simulator also collects them into its timeline.
 //! Nothing here is ever read back to decide.
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_config::signs;
+use node_remedy_config::symptoms;
 use node_remedy_decide::{Effect, Notice, Operation, Plan, Record, Time, Transition};
 use node_remedy_sandbox::ExchangeRecord;
 
@@ -56,11 +56,13 @@ pub fn is_worth_a_line(before: &Record, decided: &Transition) -> bool {
 pub fn deciders(nodefence: &NodeFence, before: &Record, decided: &Transition) -> String {
     let has_decided = decided.notices.iter().any(|one| matches!(one, Notice::Decided { .. }));
     let is_asked = decided.effects.iter().any(|one| matches!(one, Effect::AskRemedy(_)));
-    let mut rungs = Vec::new();
-    rungs.extend(has_decided.then_some(before.rung));
-    rungs.extend(is_asked.then_some(decided.record.rung));
-    rungs.dedup();
-    let plugins = rungs.iter().filter_map(|rung| nodefence.spec.ladder.get(*rung)?.plugin.as_ref());
+    let mut remedy_steps = Vec::new();
+    remedy_steps.extend(has_decided.then_some(before.remedy_step));
+    remedy_steps.extend(is_asked.then_some(decided.record.remedy_step));
+    remedy_steps.dedup();
+    let plugins = remedy_steps
+        .iter()
+        .filter_map(|remedy_step| nodefence.spec.ladder.get(*remedy_step)?.plugin.as_ref());
     plugins.map(|plugin| plugin.digest.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -73,7 +75,7 @@ impl Audit for LogAudit {
             target: "audit",
             nodefence = nodefence.name_any(),
             node = nodefence.spec.node.name,
-            trigger = signs::words(&nodefence.spec.trigger),
+            trigger = symptoms::words(&nodefence.spec.trigger),
             remedy = nodefence.spec.remedy,
             "opened"
         );

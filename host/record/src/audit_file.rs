@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::time::Moment;
-use node_remedy_config::signs;
+use node_remedy_config::symptoms;
 use node_remedy_decide::{Notice, Operation, Phase, Plan, Record, Time, Transition};
 use node_remedy_sandbox::ExchangeRecord;
 use serde::Serialize;
@@ -137,7 +137,7 @@ impl Audit for FileAudit {
         let entry = Entry::Opened {
             nodefence,
             node: &spec.node.name,
-            trigger: signs::words(&spec.trigger),
+            trigger: symptoms::words(&spec.trigger),
             since: spec.trigger.since,
             remedy: &spec.remedy,
         };

@@ -156,7 +156,7 @@ pub fn refusal_word(refusal: &Refusal) -> &'static str {
         Refusal::Maintenance { .. } => "Maintenance",
         Refusal::Cordoned => "Cordoned",
         Refusal::BeingRemoved { .. } => "BeingRemoved",
-        Refusal::WordsUnread { .. } => "WordsUnread",
+        Refusal::VetoesUnread { .. } => "VetoesUnread",
         Refusal::OwnView { .. } => "OwnView",
         Refusal::WatchBroken { .. } => "WatchBroken",
         Refusal::HeldByOther { .. } => "HeldByOther",

@@ -7,7 +7,7 @@ use std::fmt;
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::time::Moment;
-use node_remedy_config::signs;
+use node_remedy_config::symptoms;
 use node_remedy_decide::{
     Choice, Closure, Hold, JobOutcome, Kind, MethodIndex, Notice, Phase, Plan, Refusal, Span,
     VIEW_AGE_MAX,
@@ -101,8 +101,8 @@ pub fn note(notice: &Notice, plan: &Plan, nodefence: &str, node: &str) -> Note {
         Notice::DeviceBack { method } => {
             normal("DeviceBack", format!("{} answers again", name(method)))
         }
-        Notice::WordTakenBack => {
-            normal("WordTakenBack", "nobody wants the node left alone any more".to_owned())
+        Notice::VetoLifted => {
+            normal("VetoLifted", "nobody wants the node left alone any more".to_owned())
         }
         Notice::CloseDevice { device, scope, .. } => {
             let what = match scope {
@@ -232,7 +232,7 @@ fn refusal(refusal: &Refusal) -> String {
 /// An incident begins.
 pub fn opened(nodefence: &NodeFence) -> Note {
     let (name, trigger) = (nodefence.name_any(), &nodefence.spec.trigger);
-    let (words, remedy) = (signs::words(trigger), &nodefence.spec.remedy);
+    let (words, remedy) = (symptoms::words(trigger), &nodefence.spec.remedy);
     let text = format!("{name}: {words} since {}, remedy {remedy}", trigger.since);
     Note { reason: "Opened".to_owned(), text, warning: false }
 }

@@ -37,7 +37,7 @@ pub struct Cache {
 
 /// What was kept of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct CachedImage {
     /// The image that it was, as the FencePlugin had it.
     pub image: String,
     /// What the registry gave.
@@ -81,14 +81,14 @@ impl Cache {
     }
 
     /// The component of this digest, `sha256:…`, if it is there and is what its name says.
-    pub fn get(&self, digest: &str, now: SystemTime) -> Option<Kept> {
+    pub fn get(&self, digest: &str, now: SystemTime) -> Option<CachedImage> {
         let path = self.path(digest, COMPONENT)?;
         let component = read(&path, COMPONENT_BYTES_MOST).ok()?;
         let beside = read(&self.path(digest, BESIDE)?, BESIDE_BYTES_MAX).ok();
         let kept = beside.and_then(|beside| kept(&beside, component));
-        let checked = kept.and_then(|Kept { image, artefact }| {
+        let checked = kept.and_then(|CachedImage { image, artefact }| {
             let artefact = artefact.checked("the cache", digest).ok()?;
-            Some(Kept { image, artefact })
+            Some(CachedImage { image, artefact })
         });
         if checked.is_none() {
             tracing::warn!(
@@ -106,8 +106,8 @@ impl Cache {
     ///
     /// # Errors
     /// Where it cannot be written; nothing is kept then.
-    pub fn put(&self, digest: &str, kept: &Kept, now: SystemTime) -> io::Result<()> {
-        let Kept { image, artefact } = kept;
+    pub fn put(&self, digest: &str, kept: &CachedImage, now: SystemTime) -> io::Result<()> {
+        let CachedImage { image, artefact } = kept;
         let signatures = artefact.signatures.iter().map(|one| SignatureBeside {
             payload: one.payload.as_ref().map(|payload| STANDARD.encode(payload)),
             signature: one.signature.clone(),
@@ -215,7 +215,7 @@ fn touch(path: &Path, now: SystemTime) {
     }
 }
 
-fn kept(beside: &[u8], component: Vec<u8>) -> Option<Kept> {
+fn kept(beside: &[u8], component: Vec<u8>) -> Option<CachedImage> {
     let Beside { image, manifest, signatures } = serde_json::from_slice(beside).ok()?;
     let signatures = signatures.into_iter().map(|SignatureBeside { payload, signature }| {
         let payload = match payload {
@@ -226,7 +226,7 @@ fn kept(beside: &[u8], component: Vec<u8>) -> Option<Kept> {
     });
     let signatures = signatures.collect::<Option<Vec<_>>>()?;
     let manifest = STANDARD.decode(manifest).ok()?;
-    Some(Kept { image, artefact: Artefact { manifest, component, signatures } })
+    Some(CachedImage { image, artefact: Artefact { manifest, component, signatures } })
 }
 
 #[cfg(test)]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     /// An artefact with these bytes as its component, and their digest.
-    fn kept(component: &[u8]) -> (String, Kept) {
+    fn kept(component: &[u8]) -> (String, CachedImage) {
         let digest = Digest::of(component).to_string();
         let config = "application/vnd.wasm.config.v0+json";
         let manifest = json!({
@@ -263,7 +263,7 @@ mod tests {
             component: component.to_vec(),
             signatures: vec![Signature { payload, signature: "c2ln".to_owned() }],
         };
-        (digest, Kept { image: "r.example.org/a:v1".to_owned(), artefact })
+        (digest, CachedImage { image: "r.example.org/a:v1".to_owned(), artefact })
     }
 
     #[test]

@@ -11,13 +11,13 @@ use zeroize::Zeroizing;
 use crate::credentials::{Account, Challenge, bearer, in_query};
 use crate::error::OciError;
 use crate::limits::{OTHER_ANSWER_BYTES_MAX, REDIRECTS_MAX, TOKEN_ANSWER_BYTES_MAX};
-use crate::transport::{Server, Way};
+use crate::transport::{Server, Transport};
 
 const AGENT: &str = concat!("node-remedy/", env!("CARGO_PKG_VERSION"));
 
 /// One repository of one registry.
 pub struct Client<'a> {
-    way: Way<'a>,
+    way: Transport<'a>,
     server: Server,
     repository: String,
     account: Option<Account>,
@@ -28,7 +28,7 @@ pub struct Client<'a> {
 }
 
 /// One request.
-pub(super) struct Ask<'a> {
+pub(super) struct RegistryRequest<'a> {
     method: Method,
     /// From the root of the server.
     path: String,
@@ -39,7 +39,7 @@ pub(super) struct Ask<'a> {
     is_redirected: bool,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RegistryRequest<'a> {
     pub(super) fn get(path: String, accept: &'a str, body_bytes_max: usize) -> Self {
         let headers = if accept.is_empty() { Vec::new() } else { vec![(ACCEPT, accept)] };
         Self {
@@ -72,7 +72,7 @@ impl<'a> Ask<'a> {
 impl<'a> Client<'a> {
     /// Of `repository` at `registry`, for reading it.
     pub fn new(
-        way: Way<'a>,
+        way: Transport<'a>,
         registry: &Registry,
         repository: &str,
         account: Option<Account>,
@@ -105,7 +105,10 @@ impl<'a> Client<'a> {
     }
 
     /// Asks, and once more where the registry wants to know who does.
-    pub(super) async fn ask(&mut self, ask: &Ask<'_>) -> Result<Response<Vec<u8>>, OciError> {
+    pub(super) async fn ask(
+        &mut self,
+        ask: &RegistryRequest<'_>,
+    ) -> Result<Response<Vec<u8>>, OciError> {
         let response = self.follow(ask).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
@@ -148,7 +151,7 @@ impl<'a> Client<'a> {
     }
 
     /// Asks, and goes where it is sent.
-    async fn follow(&self, ask: &Ask<'_>) -> Result<Response<Vec<u8>>, OciError> {
+    async fn follow(&self, ask: &RegistryRequest<'_>) -> Result<Response<Vec<u8>>, OciError> {
         let (mut server, mut path) = (self.server.clone(), ask.path.clone());
         for _ in 0..=REDIRECTS_MAX {
             let request = self.request(ask, &server, &path)?;
@@ -166,7 +169,7 @@ impl<'a> Client<'a> {
 
     fn request(
         &self,
-        ask: &Ask<'_>,
+        ask: &RegistryRequest<'_>,
         server: &Server,
         path: &str,
     ) -> Result<Request<Vec<u8>>, OciError> {
@@ -225,7 +228,7 @@ impl<'a> Client<'a> {
         if let Some(service) = service {
             path = format!("{path}&service={}", in_query(service));
         }
-        let ask = Ask::get(path.clone(), "application/json", TOKEN_ANSWER_BYTES_MAX);
+        let ask = RegistryRequest::get(path.clone(), "application/json", TOKEN_ANSWER_BYTES_MAX);
         let mut request = self.request(&ask, &server, &path)?;
         request.headers_mut().remove(AUTHORIZATION);
         if let Some(account) = &self.account {

@@ -22,9 +22,9 @@ pub use crate::artifact::{Artefact, Signature};
 pub use crate::client::Client;
 pub use crate::credentials::Account;
 pub use crate::error::OciError;
-pub use crate::pull::{Pulled, Wanted, pull};
+pub use crate::pull::{PullSpec, Pulled, pull};
 pub use crate::push::{Component, PushError, Signing, push, sign};
-pub use crate::transport::{Way, Word};
+pub use crate::transport::{Initiator, Transport};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use node_remedy_sandbox::Digest;
 use tokio::time::timeout;
 
 use crate::artifact::{Artefact, Signature};
-use crate::client::{Ask, Client};
+use crate::client::{Client, RegistryRequest};
 use crate::error::OciError;
 use crate::limits::{
     MANIFEST_BYTES_MAX, PAYLOAD_BYTES_MAX, PULL_TIME, REFERRERS_MAX, SIGNATURE_CHARACTERS_MAX,
@@ -24,7 +24,7 @@ const COSIGN_SIGNATURES: &str = "application/vnd.dev.cosign.artifact.sig.v1+json
 
 /// What is wanted of an image.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct PullSpec<'a> {
     /// The tag, or the manifest's digest.
     pub reference: &'a str,
     /// The component's digest.
@@ -56,7 +56,7 @@ impl Pulled {
 ///
 /// # Errors
 /// Where it is not there, is something else, or lies about itself.
-pub async fn pull(client: &mut Client<'_>, wanted: Wanted<'_>) -> Result<Pulled, OciError> {
+pub async fn pull(client: &mut Client<'_>, wanted: PullSpec<'_>) -> Result<Pulled, OciError> {
     let what = client.what(wanted.reference);
     let refused = |why: String| OciError::Artefact { what: what.clone(), why };
     let manifest = manifest(client, wanted.reference).await?;
@@ -90,7 +90,8 @@ pub(super) async fn manifest(
 ) -> Result<Option<Vec<u8>>, OciError> {
     let what = client.what(reference);
     let path = client.path(&format!("manifests/{reference}"));
-    let response = client.ask(&Ask::get(path, ANY_MANIFEST, MANIFEST_BYTES_MAX)).await?;
+    let response =
+        client.ask(&RegistryRequest::get(path, ANY_MANIFEST, MANIFEST_BYTES_MAX)).await?;
     match response.status() {
         StatusCode::OK => {}
         StatusCode::NOT_FOUND => return Ok(None),
@@ -120,7 +121,7 @@ async fn blob(
         )));
     }
     let path = client.path(&format!("blobs/{}", layer.digest));
-    let response = client.ask(&Ask::get(path, "", size).redirected()).await;
+    let response = client.ask(&RegistryRequest::get(path, "", size).redirected()).await;
     let response = response.map_err(|error| {
         if let OciError::Artefact { why, .. } = error {
             return refused(format!(
@@ -172,7 +173,7 @@ async fn signatures(client: &mut Client<'_>, digest: &str) -> Result<Vec<Signatu
 /// What refers to a manifest; `None` where the registry has no such list.
 async fn referrers(client: &mut Client<'_>, digest: &str) -> Result<Option<Vec<u8>>, OciError> {
     let path = client.path(&format!("referrers/{digest}"));
-    let response = client.ask(&Ask::get(path, INDEX, MANIFEST_BYTES_MAX)).await?;
+    let response = client.ask(&RegistryRequest::get(path, INDEX, MANIFEST_BYTES_MAX)).await?;
     Ok((response.status() == StatusCode::OK).then(|| response.into_body()))
 }
 
@@ -235,7 +236,10 @@ async fn signatures_in(
 }
 
 /// Fetches it, or gives up when its time is over.
-pub async fn pull_in_time(client: &mut Client<'_>, wanted: Wanted<'_>) -> Result<Pulled, OciError> {
+pub async fn pull_in_time(
+    client: &mut Client<'_>,
+    wanted: PullSpec<'_>,
+) -> Result<Pulled, OciError> {
     let pulled = timeout(PULL_TIME, pull(client, wanted)).await;
     pulled.unwrap_or_else(|_| {
         let why = format!("it did not give everything within {} s", PULL_TIME.as_secs());

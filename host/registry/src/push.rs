@@ -11,7 +11,7 @@ use node_remedy_sandbox::{Digest, InspectError, shape};
 use serde_json::{Value, json};
 
 use crate::artifact::payload;
-use crate::client::{Ask, Client};
+use crate::client::{Client, RegistryRequest};
 use crate::credentials::in_query;
 use crate::error::OciError;
 use crate::manifest::{Descriptor, Document, MANIFEST, WASM, WASM_CONFIG};
@@ -163,11 +163,12 @@ fn descriptor(media_type: &str, bytes: &[u8]) -> Descriptor {
 async fn put_blob(client: &mut Client<'_>, bytes: &[u8]) -> Result<(), OciError> {
     let digest = Digest::of(bytes).to_string();
     let what = format!("layer {digest}");
-    let there = client.ask(&Ask::head(client.path(&format!("blobs/{digest}")))).await?;
+    let there = client.ask(&RegistryRequest::head(client.path(&format!("blobs/{digest}")))).await?;
     if there.status() == StatusCode::OK {
         return Ok(());
     }
-    let begin = Ask::send(Method::POST, client.path("blobs/uploads/"), BYTES, Vec::new());
+    let begin =
+        RegistryRequest::send(Method::POST, client.path("blobs/uploads/"), BYTES, Vec::new());
     let begun = client.ask(&begin).await?;
     if begun.status() != StatusCode::ACCEPTED {
         return Err(client.unexpected(begun.status(), "uploads"));
@@ -187,7 +188,7 @@ async fn put_blob(client: &mut Client<'_>, bytes: &[u8]) -> Result<(), OciError>
     })?;
     let mark = if path.contains('?') { '&' } else { '?' };
     let path = format!("{path}{mark}digest={}", in_query(&digest));
-    let put = client.ask(&Ask::send(Method::PUT, path, BYTES, bytes.to_vec())).await?;
+    let put = client.ask(&RegistryRequest::send(Method::PUT, path, BYTES, bytes.to_vec())).await?;
     if put.status() != StatusCode::CREATED {
         return Err(client.unexpected(put.status(), &what));
     }
@@ -201,7 +202,7 @@ async fn put_manifest(
 ) -> Result<(), OciError> {
     let what = client.what(reference);
     let path = client.path(&format!("manifests/{reference}"));
-    let put = client.ask(&Ask::send(Method::PUT, path, MANIFEST, bytes)).await?;
+    let put = client.ask(&RegistryRequest::send(Method::PUT, path, MANIFEST, bytes)).await?;
     if put.status() != StatusCode::CREATED {
         return Err(client.unexpected(put.status(), &what));
     }

@@ -128,7 +128,7 @@ fn registry() -> Web {
 struct Asking<'a> {
     registry: &'a str,
     plain_http: bool,
-    word: Word,
+    initiator: Initiator,
     account: bool,
     signatures: bool,
 }
@@ -136,7 +136,7 @@ struct Asking<'a> {
 const USUAL: Asking<'static> = Asking {
     registry: REGISTRY,
     plain_http: false,
-    word: Word::Object,
+    initiator: Initiator::Object,
     account: true,
     signatures: false,
 };
@@ -151,20 +151,20 @@ async fn pulled_over(
     asking: &Asking<'_>,
 ) -> Result<Artefact, OciError> {
     let guarded = [Cidr::exactly("10.0.0.1".parse().unwrap())];
-    let way = Way {
+    let way = Transport {
         net,
         names,
         guarded: &guarded,
         trust: Trust::SystemAuthorities,
         plain_http: asking.plain_http,
-        word: asking.word,
+        initiator: asking.initiator,
     };
     let password = "canary".to_owned().into();
     let account = asking.account.then(|| Account { username: "me".to_owned(), password });
     let registry = asking.registry.parse().unwrap();
     let mut client = Client::new(way, &registry, "fence/tasmota", account);
     let digest = digest();
-    let wanted = Wanted {
+    let wanted = PullSpec {
         reference: "v1",
         component: &digest,
         component_bytes_max: 8 << 20,
@@ -231,16 +231,16 @@ async fn a_registry_inside_is_asked_where_it_is_written_as_its_address() {
         ("inward.example.org:5000", false),
         ("api.example.org:5000", false),
     ] {
-        for word in [Word::Object, Word::Person] {
+        for initiator in [Initiator::Object, Initiator::Person] {
             let web = Arc::new(registry());
-            let asking = Asking { registry: name, word, ..USUAL };
+            let asking = Asking { registry: name, initiator, ..USUAL };
             let had = pulled(&web, &asking).await;
-            let is_asked = is_asked_by_object || word == Word::Person;
-            assert_eq!(had.is_ok(), is_asked, "{name} {word:?}: {had:?}");
+            let is_asked = is_asked_by_object || initiator == Initiator::Person;
+            assert_eq!(had.is_ok(), is_asked, "{name} {initiator:?}: {had:?}");
             assert_eq!(web.asked().is_empty(), !is_asked);
             // Written as this address, not as any other port of it.
             let elsewhere = registry().redirect(&blob(), "https://127.0.0.1:6443/elsewhere");
-            assert!(pulled(&Arc::new(elsewhere), &asking).await.is_err(), "{name} {word:?}");
+            assert!(pulled(&Arc::new(elsewhere), &asking).await.is_err(), "{name} {initiator:?}");
         }
     }
 }

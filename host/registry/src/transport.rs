@@ -80,7 +80,7 @@ fn usual_port(tls: bool) -> u16 {
 
 /// Whose word it is that a registry may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum Initiator {
     /// A FencePlugin's: only an address is meant as one.
     Object,
     /// A person's who runs a command: what was typed is meant, whatever it leads to.
@@ -88,7 +88,7 @@ pub enum Word {
 }
 
 /// How a registry is reached.
-pub struct Way<'a> {
+pub struct Transport<'a> {
     /// The network.
     pub net: &'a dyn NetBackend,
     /// The names.
@@ -100,10 +100,10 @@ pub struct Way<'a> {
     /// Whether the registry itself may be asked without TLS; whom it sends to never is.
     pub plain_http: bool,
     /// Whose word it is.
-    pub word: Word,
+    pub initiator: Initiator,
 }
 
-impl Way<'_> {
+impl Transport<'_> {
     /// One request to `to`; `own` is the registry that was named.
     pub(super) async fn exchange(
         &self,
@@ -158,7 +158,7 @@ impl Way<'_> {
             Some(address) => vec![address],
             None => self.resolved(to).await?,
         };
-        let is_meant = own == to && (written.is_some() || self.word == Word::Person);
+        let is_meant = own == to && (written.is_some() || self.initiator == Initiator::Person);
         for address in &addresses {
             let leads_to = destination(*address);
             let why = match Hazard::of(leads_to) {

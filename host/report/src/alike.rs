@@ -47,7 +47,7 @@ pub(crate) fn groups(run: &Run, told: impl Fn(&Entry) -> bool) -> Vec<Group<'_>>
 struct Likeness {
     lane: Lane,
     is_detail: bool,
-    sign: &'static str,
+    symptom: &'static str,
     basis: (Option<String>, Option<String>),
     pattern: String,
 }
@@ -57,7 +57,7 @@ impl Likeness {
         Self {
             lane: entry.lane,
             is_detail: entry.weight == Weight::Detail,
-            sign: crate::spell::weight(entry.weight),
+            symptom: crate::spell::weight(entry.weight),
             basis: (entry.rule.clone(), entry.grade.clone()),
             pattern: pattern(&entry.text, names),
         }
@@ -89,8 +89,8 @@ fn split(members: Vec<(usize, &Entry)>) -> Vec<Group<'_>> {
 
 /// Names of nodes that cannot be told from words by a digit.
 fn names(run: &Run) -> Vec<&str> {
-    let nodes = run.stretches.iter().filter(|stretch| stretch.lane == Lane::Node);
-    let mut names: Vec<&str> = nodes.map(|stretch| stretch.subject.as_str()).collect();
+    let nodes = run.intervals.iter().filter(|interval| interval.lane == Lane::Node);
+    let mut names: Vec<&str> = nodes.map(|interval| interval.subject.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     names.retain(|name| !name.is_empty() && !has_digit(name));

@@ -4,10 +4,10 @@
 //! Deliberately lossless in what it counts: a row keeps all of its subjects.
 
 use crate::alike::is_loud;
-use crate::{Lane, Run, Stretch, Weight};
+use crate::{Interval, Lane, Run, Weight};
 
-/// Stretches of one subject that do not overlap: one line of bars.
-pub(crate) type Track<'a> = Vec<&'a Stretch>;
+/// Intervals of one subject that do not overlap: one line of bars.
+pub(crate) type Track<'a> = Vec<&'a Interval>;
 
 /// One subject of a lane.
 pub(crate) struct Subject<'a> {
@@ -21,7 +21,7 @@ pub(crate) struct Subject<'a> {
 
 /// One row of the swim-lanes.
 pub(crate) enum Row<'a> {
-    /// A subject with a story of its own.
+    /// A subject with a timeline of its own.
     One(Subject<'a>),
     /// Several subjects that went through the same states, each as a thin line.
     Bundle(Vec<Subject<'a>>),
@@ -36,7 +36,7 @@ pub(crate) struct Quiet<'a> {
     /// The state they share, or that each kept its own.
     pub(crate) state: &'a str,
     /// One of their stretches.
-    pub(crate) stretch: &'a Stretch,
+    pub(crate) interval: &'a Interval,
 }
 
 /// From this many subjects with the same states on, they share a row.
@@ -56,14 +56,14 @@ pub(crate) fn lanes(run: &Run) -> Vec<(Lane, Vec<Row<'_>>)> {
 
 fn subjects(run: &Run, lane: Lane) -> Vec<Subject<'_>> {
     let mut subjects: Vec<Subject<'_>> = Vec::new();
-    for stretch in run.stretches.iter().filter(|stretch| stretch.lane == lane) {
-        let subject = find_or_add(&mut subjects, &stretch.subject);
+    for interval in run.intervals.iter().filter(|interval| interval.lane == lane) {
+        let subject = find_or_add(&mut subjects, &interval.subject);
         let free =
-            |track: &&mut Track<'_>| track.last().is_none_or(|last| last.to_ms <= stretch.from_ms);
+            |track: &&mut Track<'_>| track.last().is_none_or(|last| last.to_ms <= interval.from_ms);
         if let Some(subject) = subject {
             match subject.tracks.iter_mut().find(free) {
-                Some(track) => track.push(stretch),
-                None => subject.tracks.push(vec![stretch]),
+                Some(track) => track.push(interval),
+                None => subject.tracks.push(vec![interval]),
             }
         }
     }
@@ -89,11 +89,15 @@ fn rows(subjects: Vec<Subject<'_>>) -> Vec<Row<'_>> {
     let mut bundles: Vec<Vec<Subject<'_>>> = Vec::new();
     let mut quiet: Vec<Quiet<'_>> = Vec::new();
     for subject in subjects {
-        if let Some(stretch) = lasting(&subject) {
-            match quiet.iter_mut().find(|quiet| quiet.state == stretch.state) {
+        if let Some(interval) = lasting(&subject) {
+            match quiet.iter_mut().find(|quiet| quiet.state == interval.state) {
                 Some(quiet) => quiet.names.push(subject.name),
                 None => {
-                    quiet.push(Quiet { names: vec![subject.name], state: &stretch.state, stretch });
+                    quiet.push(Quiet {
+                        names: vec![subject.name],
+                        state: &interval.state,
+                        interval,
+                    });
                 }
             }
             continue;
@@ -122,16 +126,16 @@ fn rows(subjects: Vec<Subject<'_>>) -> Vec<Row<'_>> {
 fn unchanged(quiet: Vec<Quiet<'_>>) -> Vec<Quiet<'_>> {
     match quiet.as_slice() {
         [first, ..] if quiet.len() > QUIET_ROWS_MAX => {
-            let stretch = first.stretch;
+            let interval = first.interval;
             let names = quiet.into_iter().flat_map(|quiet| quiet.names).collect();
-            vec![Quiet { names, state: "unchanged throughout", stretch }]
+            vec![Quiet { names, state: "unchanged throughout", interval }]
         }
         _ => quiet,
     }
 }
 
 /// The one state of a subject to which nothing happened.
-fn lasting<'a>(subject: &Subject<'a>) -> Option<&'a Stretch> {
+fn lasting<'a>(subject: &Subject<'a>) -> Option<&'a Interval> {
     match (subject.is_marked, subject.tracks.as_slice()) {
         (false, [track]) => match track.as_slice() {
             [only] if only.weight != Weight::Bad => Some(only),

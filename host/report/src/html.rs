@@ -2,7 +2,7 @@
 //!
 //! It loads nothing, runs no script, and is readable on a telephone, in the dark and on
 //! paper. Every line leads to its journal row, each row to what went over the wire, each rule
-//! to its meaning. The story itself is embedded, so that the page can be checked by playing
+//! to its meaning. The timeline itself is embedded, so that the page can be checked by playing
 //! it again. Deliberately not a console: it shows a finished run and cannot do anything.
 
 mod citations;
@@ -20,26 +20,26 @@ pub use parts::PAGE_BYTES_MAX;
 use crate::html::parts::{Context, Share};
 use crate::lanes::Theme;
 use crate::markup::Markup;
-use crate::{Story, alike, lanes};
+use crate::{Timeline, alike, lanes};
 
 const STYLE: &str = include_str!("report.css");
 
-/// The story does not fit on a page, however much is left out.
+/// The timeline does not fit on a page, however much is left out.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to fit the story on one page: {bytes} bytes, at most {PAGE_BYTES_MAX} allowed")]
+#[error("failed to fit the timeline on one page: {bytes} bytes, at most {PAGE_BYTES_MAX} allowed")]
 pub struct TooLarge {
     /// How large the shortest page would be.
     pub bytes: usize,
 }
 
-/// The whole page. The same story gives the same bytes.
+/// The whole page. The same timeline gives the same bytes.
 ///
-/// A story too long for [`PAGE_BYTES_MAX`] is shortened in steps, and the page says what it
+/// A timeline too long for [`PAGE_BYTES_MAX`] is shortened in steps, and the page says what it
 /// leaves out; the proof with its datagrams always stays.
-pub fn page(story: &Story) -> Result<String, TooLarge> {
+pub fn page(timeline: &Timeline) -> Result<String, TooLarge> {
     let mut bytes = 0;
     for share in Share::ALL {
-        let html = write(story, share);
+        let html = write(timeline, share);
         if html.len() < PAGE_BYTES_MAX {
             return Ok(html);
         }
@@ -48,17 +48,17 @@ pub fn page(story: &Story) -> Result<String, TooLarge> {
     Err(TooLarge { bytes })
 }
 
-fn write(story: &Story, share: Share) -> String {
+fn write(timeline: &Timeline, share: Share) -> String {
     let context = Context {
-        story,
-        with: alike::turns(&story.with),
-        without: story.without.as_ref().map(alike::turns).unwrap_or_default(),
+        timeline,
+        with: alike::turns(&timeline.with),
+        without: timeline.without.as_ref().map(alike::turns).unwrap_or_default(),
         share,
     };
     let mut page = Markup::default();
     page.verbatim("<!doctype html>\n");
     page.element("html", &[("lang", "en")], |page| {
-        page.element("head", &[], |head| write_head(head, story));
+        page.element("head", &[], |head| write_head(head, timeline));
         page.element("body", &[], |body| {
             opening::write(body, &context);
             body.element("main", &[], |main| {
@@ -75,13 +75,17 @@ fn write(story: &Story, share: Share) -> String {
     page.finish()
 }
 
-fn write_head(head: &mut Markup, story: &Story) {
+fn write_head(head: &mut Markup, timeline: &Timeline) {
     head.void("meta", &[("charset", "utf-8")]);
     let viewport = "width=device-width, initial-scale=1";
     head.void("meta", &[("name", "viewport"), ("content", viewport)]);
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     head.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", policy)]);
-    head.leaf("title", &[], &format!("{}: {}", story.inputs.name, story.with.outcome.verdict));
+    head.leaf(
+        "title",
+        &[],
+        &format!("{}: {}", timeline.inputs.name, timeline.with.outcome.verdict),
+    );
     head.element("style", &[], |style| {
         let (light, dark) = (lanes::variables(Theme::Light), lanes::variables(Theme::Dark));
         style.verbatim(&format!(

@@ -20,17 +20,17 @@ pub(crate) use palette::{STYLE, variables};
 
 use crate::alike::Turn;
 use crate::markup::Markup;
-use crate::{Run, Story, alike, spell};
+use crate::{Run, Timeline, alike, spell};
 
 pub use theme::Theme;
 
 /// The swim-lanes with and without node-remedy, and what their flags mean: one picture that
 /// stands alone.
-pub fn lanes_svg(story: &Story, theme: Theme) -> String {
-    let axis = Axis::of(story);
+pub fn lanes_svg(timeline: &Timeline, theme: Theme) -> String {
+    let axis = Axis::of(timeline);
     let mut body = Markup::default();
-    let mut bottom = part(&mut body, 0.0, "With node-remedy", "w", &story.with, &axis);
-    if let Some(without) = &story.without {
+    let mut bottom = part(&mut body, 0.0, "With node-remedy", "w", &timeline.with, &axis);
+    if let Some(without) = &timeline.without {
         bottom = part(&mut body, bottom + 14.0, "Without, same seed", "o", without, &axis);
     }
     let width = Frame::Picture.width();
@@ -44,8 +44,8 @@ pub fn lanes_svg(story: &Story, theme: Theme) -> String {
         ("font-family", "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"),
     ];
     svg.element("svg", &attributes, |svg| {
-        svg.leaf("title", &[("id", "t")], &story.with.outcome.verdict);
-        svg.leaf("desc", &[("id", "d")], &story.inputs.title);
+        svg.leaf("title", &[("id", "t")], &timeline.with.outcome.verdict);
+        svg.leaf("desc", &[("id", "d")], &timeline.inputs.title);
         svg.element("style", &[], |style| style.verbatim(&palette::standalone(theme)));
         svg.void("rect", &[("width", "100%"), ("height", "100%"), ("class", "paper")]);
         svg.append(&body);

@@ -1,10 +1,10 @@
-//! Tells what happened in a simulated night: as text, as one HTML page, as a verdict.
+//! Tells what happened in a simulated run: as text, as one HTML page, as a verdict.
 //!
-//! Takes a finished [`Story`] and renders it. It deliberately knows nothing of clusters,
+//! Takes a finished [`Timeline`] and renders it. It deliberately knows nothing of clusters,
 //! plugins or decisions: whoever played the scenario collected the facts. Nothing here reads
-//! a clock, an environment or a terminal, so the same story always gives the same bytes.
+//! a clock, an environment or a terminal, so the same timeline always gives the same bytes.
 
-mod story;
+mod timeline;
 
 mod alike;
 mod fold;
@@ -21,7 +21,7 @@ pub mod text;
 pub use crate::lanes::Theme;
 pub use lanes::lanes_svg;
 pub use spell::clock;
-pub use story::{
-    Direction, Entry, Exchange, Incident, Inputs, JournalRow, Lane, Outcome, PluginUsed, Proof,
-    Refusal, Run, Story, Stretch, Weight,
+pub use timeline::{
+    Direction, Entry, Exchange, Incident, Inputs, Interval, JournalRow, Lane, Outcome, PluginUsed,
+    Proof, Refusal, Run, Timeline, Weight,
 };

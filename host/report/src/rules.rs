@@ -1,4 +1,4 @@
-//! The rules that a line of a story can name, each in one sentence.
+//! The rules that a line of a timeline can name, each in one sentence.
 //!
 //! Deliberately only the reader's view: the rules themselves are code elsewhere.
 
@@ -54,7 +54,7 @@ pub(crate) const RULES: [Rule; 27] = [
     ),
     rule(
         "A11",
-        "The next remedy starts only when the one before it has ended and the node is still unwell; never two at once.",
+        "The next remedy starts only when the one before it has ended and the node is still unhealthy; never two at once.",
     ),
     rule(
         "A12",

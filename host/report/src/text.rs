@@ -1,4 +1,4 @@
-//! The story on a terminal: the readable timeline and the verdict block.
+//! The timeline on a terminal: the readable timeline and the verdict block.
 //!
 //! Deliberately asks nobody how wide the terminal is or whether it shows colours: the caller
 //! knows, and the same arguments give the same text.
@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 use self::wrap::{elided, padded, wrapped};
 use crate::alike::{Group, Refusals};
 use crate::text::span::{Paint, Span};
-use crate::{Entry, Run, Story, Weight, alike, printable, spell};
+use crate::{Entry, Run, Timeline, Weight, alike, printable, spell};
 
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Colour {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Without what has only [`Weight::Detail`].
-    Story,
+    Timeline,
     /// Everything.
     Everything,
 }
@@ -62,13 +62,13 @@ pub struct Closing<'a> {
 
 /// What happened, line by line, then what was not done and why, then the run without
 /// node-remedy.
-pub fn timeline(story: &Story, depth: Depth, terminal: &Terminal) -> String {
+pub fn render(timeline: &Timeline, depth: Depth, terminal: &Terminal) -> String {
     let mut sheet = Sheet::new(*terminal);
-    sheet.paragraph(0, &[(Paint::Bold, &story.inputs.title)]);
+    sheet.paragraph(0, &[(Paint::Bold, &timeline.inputs.title)]);
     sheet.blank();
-    sheet.run(&story.with, depth);
-    sheet.refusals(&alike::refusals(&story.with));
-    if let Some(without) = &story.without {
+    sheet.run(&timeline.with, depth);
+    sheet.refusals(&alike::refusals(&timeline.with));
+    if let Some(without) = &timeline.without {
         sheet.blank();
         sheet.without(without);
     }
@@ -76,8 +76,8 @@ pub fn timeline(story: &Story, depth: Depth, terminal: &Terminal) -> String {
 }
 
 /// How it ended, where it is written down, and what to try next.
-pub fn verdict(story: &Story, closing: &Closing<'_>, terminal: &Terminal) -> String {
-    let outcome = &story.with.outcome;
+pub fn verdict(timeline: &Timeline, closing: &Closing<'_>, terminal: &Terminal) -> String {
+    let outcome = &timeline.with.outcome;
     let mut sheet = Sheet::new(*terminal);
     let (sign, paint) =
         if outcome.as_expected { ("✓ ", Paint::Good) } else { ("✗ ", Paint::Bad) };

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use node_remedy_decide::Time;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_sandbox as sandbox;
 use node_remedy_sandbox::TokioClock;
 
@@ -68,7 +68,7 @@ impl Clock {
     /// Wall time, milliseconds since the Unix epoch: what the API server's clock showed when it was
     /// first heard ([`Self::correct`]), and what has passed since. It runs forward evenly.
     pub fn now(&self) -> Time {
-        if is_sown(Bug::WallClockTrusted) {
+        if is_seeded(Bug::WallClockTrusted) {
             return Time(self.source.wall_ms());
         }
         let Anchor { wall_ms, boot_ms, .. } = self.anchor.get();

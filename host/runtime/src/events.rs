@@ -1,7 +1,7 @@
 //! Kubernetes Events: best effort, never the record.
 //!
 //! Reasons are `decide`'s notice names; one Event per notice, on the Node, so that
-//! `kubectl describe node` tells the story.
+//! `kubectl describe node` tells the timeline.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;

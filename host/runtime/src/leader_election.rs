@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 
@@ -51,7 +51,7 @@ impl LeaseGate {
     /// Milliseconds for which bytes may still be sent; zero: none.
     pub fn remaining_ms(&self) -> u64 {
         let left = self.open_until_ms.load(Ordering::SeqCst).saturating_sub(self.clock.now_ms());
-        if is_sown(Bug::SendsWithoutLease) { millis(RENEW_DEADLINE) } else { left }
+        if is_seeded(Bug::SendsWithoutLease) { millis(RENEW_DEADLINE) } else { left }
     }
 
     /// Waits until bytes may be sent for so long.
@@ -249,7 +249,7 @@ impl<C: Cluster> Leadership<C> {
     /// Whether whoever had it last may still lead.
     fn is_taken(&mut self, lease: Option<&Lease>) -> bool {
         let is_taken = guard(Bug::TakesLeaseAtOnce, !self.has_been_silent(lease));
-        is_taken || is_sown(Bug::NeverTakesOver)
+        is_taken || is_seeded(Bug::NeverTakesOver)
     }
 
     /// Whether the Lease has not changed for its whole duration on our own clock.
@@ -317,7 +317,7 @@ impl<C: Cluster> Leadership<C> {
     }
 
     fn lease_namespace(&self) -> &str {
-        if is_sown(Bug::LeaseOfItsOwn) { &self.namespace } else { LEASE_NAMESPACE }
+        if is_seeded(Bug::LeaseOfItsOwn) { &self.namespace } else { LEASE_NAMESPACE }
     }
 
     async fn read(&self) -> Result<Option<Lease>, ClusterError> {

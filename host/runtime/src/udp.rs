@@ -27,9 +27,9 @@ pub struct Datagram {
 }
 
 /// Listens until it is dropped.
-pub struct Ear(#[expect(dead_code, reason = "it is there to be dropped")] Box<dyn Any>);
+pub struct UdpSubscription(#[expect(dead_code, reason = "it is there to be dropped")] Box<dyn Any>);
 
-impl Ear {
+impl UdpSubscription {
     /// Something that listens until it is dropped.
     pub fn new(what: impl Any) -> Self {
         Self(Box::new(what))
@@ -43,7 +43,7 @@ pub trait Listen {
     ///
     /// # Errors
     /// Where the port cannot be had.
-    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<Ear>;
+    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<UdpSubscription>;
 }
 
 /// The system's sockets.
@@ -67,7 +67,7 @@ impl Drop for Task {
 }
 
 impl Listen for UdpPorts {
-    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<Ear> {
+    fn listen(&self, port: u16, heard: mpsc::Sender<Datagram>) -> io::Result<UdpSubscription> {
         // IPv4 comes to it, too; a machine may have no IPv6.
         let bound = Bound::bind((Ipv6Addr::UNSPECIFIED, port))
             .or_else(|_| Bound::bind((Ipv4Addr::UNSPECIFIED, port)))?;
@@ -92,6 +92,6 @@ impl Listen for UdpPorts {
                 }
             }
         });
-        Ok(Ear::new(Task(task.abort_handle())))
+        Ok(UdpSubscription::new(Task(task.abort_handle())))
     }
 }

@@ -31,7 +31,7 @@ async fn measure(wasm: &'static [u8]) -> Result<(), Box<dyn Error>> {
     let sandbox = Sandbox::new()?;
     let (loaded, compiling) = timed(|| sandbox.load(wasm));
     loaded?;
-    let code: &'static [u8] = compile::compile(wasm)?.leak();
+    let code: &'static [u8] = compile::pack(&compile::compile(wasm)?)?.leak();
     let (plugin, loading) = timed(|| sandbox.load_builtin(wasm, code));
     let plugin = plugin?;
     println!("{} bytes of wasm, {} of code", wasm.len(), code.len());

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc;
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::engine::engine;
@@ -45,6 +47,16 @@ pub enum CompileError {
 /// Compiles in this process. For components that are trusted to be small.
 pub fn compile(wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
     engine()?.precompile_component(wasm)
+}
+
+/// The code as [`crate::Sandbox::load_builtin`] takes it and a binary carries it: deflated, to a third.
+///
+/// # Errors
+/// Never on a writer in memory; that is not for this function to know.
+pub fn pack(code: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(code)?;
+    packed.finish()
 }
 
 /// Compiles in a child made from `exe`, which must end in [`child_main`] when it is started with

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 
 use crate::bindings::node_remedy::fence::types as wire;
 use crate::call::Request;
@@ -132,7 +132,7 @@ pub(crate) fn clean_plugs(plugs: &[PlugInfo], secrets: &Secrets) -> Vec<PlugInfo
 
 pub(crate) fn clean_fields(fields: &Fields, secrets: &Secrets) -> Fields {
     let none = Secrets::default();
-    let secrets = if is_sown(Bug::FieldsUnblotted) { &none } else { secrets };
+    let secrets = if is_seeded(Bug::FieldsUnredacted) { &none } else { secrets };
     let clean = |text: &str| secrets.clean(text, DETAIL_BYTES_MAX);
     fields.iter().take(FIELDS_MAX).map(|(key, value)| (clean(key), clean(value))).collect()
 }

@@ -10,7 +10,7 @@ use crate::limits::{
 use crate::types::{Direction, Exchange, ExchangeRecord};
 use crate::words::find;
 
-/// What a call keeps. Everything that comes in is blotted already.
+/// What a call keeps. Everything that comes in is redacted already.
 #[derive(Default)]
 pub(crate) struct Exchanges {
     record: ExchangeRecord,

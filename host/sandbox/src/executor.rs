@@ -12,13 +12,13 @@ use tokio::sync::{Semaphore, oneshot};
 use wasmtime::Engine;
 
 use crate::call::{Call, CallReport, Ended};
+use crate::call_slots::CallSlot;
 use crate::cancel::Cancel;
 use crate::limits::{CALLS_PER_THREAD_MAX, CALLS_QUEUED_MAX, EPOCH_TICK};
 use crate::load::Sandbox;
 use crate::plugin::{Pace, Plugin};
-use crate::remedy::{NodeSeen, Remedied, RemedyTried};
+use crate::remedy::{NodeFacts, Remedied, RemedyTried};
 use crate::seams::Seams;
-use crate::turns::Turn;
 use crate::types::{Action, Effect, Failure, FailureKind};
 
 /// Runs calls.
@@ -48,7 +48,7 @@ struct Job {
     seams: Seams,
     queued_ms: u64,
     /// Its turn among the calls of its plugin.
-    turn: Turn,
+    call_slot: CallSlot,
     done: oneshot::Sender<CallReport>,
 }
 
@@ -76,11 +76,11 @@ impl Executor {
     pub async fn ask(
         &self,
         plugin: Arc<Plugin>,
-        view: NodeSeen,
+        view: NodeFacts,
         tried: Vec<RemedyTried>,
         seams: Seams,
     ) -> Remedied {
-        let _turn = plugin.turns().take_to_ask().await;
+        let _turn = plugin.call_slots().take_to_ask().await;
         let lost =
             |why: &str| Remedied { decision: Err(why.to_owned()), log: Vec::new(), log_dropped: 0 };
         match self {
@@ -109,19 +109,19 @@ impl Executor {
     pub async fn run(&self, plugin: Arc<Plugin>, call: Call, seams: Seams) -> CallReport {
         let action = call.request.action;
         let queued_ms = seams.clock.now_ms();
-        let turn = match plugin.turns().take(&call, &seams).await {
-            Ok(turn) => turn,
+        let call_slot = match plugin.call_slots().take(&call, &seams).await {
+            Ok(call_slot) => call_slot,
             Err(refusal) => return CallReport::not_started(action, refusal),
         };
         match self {
             Self::Inline => {
                 let report = plugin.call(on_time(call, &seams, queued_ms), &seams).await;
-                drop(turn);
+                drop(call_slot);
                 report
             }
             Self::Threads(pool) => {
                 let (done, report) = oneshot::channel();
-                pool.run(Job { plugin, call, seams, queued_ms, turn, done }, report).await
+                pool.run(Job { plugin, call, seams, queued_ms, call_slot, done }, report).await
             }
         }
     }
@@ -132,8 +132,8 @@ impl Pool {
         let action = job.call.request.action;
         let refuse =
             |kind, detail: &str| CallReport::not_started(action, Failure::of_sandbox(kind, detail));
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len().max(1);
-        let Some(jobs) = self.workers.get(turn).and_then(|worker| worker.jobs.as_ref()) else {
+        let call_slot = self.next.fetch_add(1, Ordering::Relaxed) % self.workers.len().max(1);
+        let Some(jobs) = self.workers.get(call_slot).and_then(|worker| worker.jobs.as_ref()) else {
             return refuse(FailureKind::Other, "no plugin thread runs");
         };
         let mut caller = Caller { asks_on_drop: Some(job.call.cancel.clone()) };
@@ -200,7 +200,7 @@ impl Job {
     async fn run(self) {
         let call = on_time(self.call, &self.seams, self.queued_ms);
         let report = self.plugin.call_at(Pace::FuelAndEpochs, call, &self.seams).await;
-        drop(self.turn);
+        drop(self.call_slot);
         // The caller may have gone; it asked the call to stop when it went.
         let _ = self.done.send(report);
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 
 use crate::address::{Cidr, Hazard, destination, is_disguised};
 use crate::host_name::HostPort;
@@ -201,7 +201,7 @@ impl AdminGrant {
         // Every address of a name must be granted: of a mixed answer the resolver, not the
         // admin, would choose.
         let is_named = self.hosts.contains(&place.host);
-        let checked = if is_sown(Bug::OneAddressIsAll) { 1 } else { addresses.len() };
+        let checked = if is_seeded(Bug::OneAddressIsAll) { 1 } else { addresses.len() };
         for address in addresses.iter().take(checked) {
             self.check_address(ask, *address, port, is_named)?;
         }
@@ -252,7 +252,7 @@ impl AdminGrant {
             return Err(missing(format!("authentication {scheme}"), "which is not granted", add));
         }
         let Auth::Login(login) = &ask.auth else { return Ok(()) };
-        if is_sown(Bug::ExposesUnchecked) {
+        if is_seeded(Bug::ExposesUnchecked) {
             return Ok(());
         }
         if let Some(shown) = login.exposes.iter().find(|shown| !self.exposes.contains(*shown)) {
@@ -274,7 +274,7 @@ impl AdminGrant {
         let exact = self.cidrs.iter().any(|cidr| cidr.is_exact() && cidr.holds(target));
         let hazard = Hazard::of(target).filter(|_| guard(Bug::HazardsOpen, !exact));
         let guarded = self.guarded.iter().find(|cidr| !exact && cidr.holds(target));
-        let guarded = guarded.filter(|_| !is_sown(Bug::GuardedOpen));
+        let guarded = guarded.filter(|_| !is_seeded(Bug::GuardedOpen));
         let reason = if let Some(hazard) = hazard {
             format!("{}, which only its exact address opens", hazard.as_str())
         } else if let Some(guarded) = guarded {

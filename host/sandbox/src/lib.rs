@@ -52,6 +52,7 @@ mod shape;
 pub mod signature;
 
 mod about;
+mod call_slots;
 mod digest;
 mod reserved_headers;
 mod state;
@@ -60,7 +61,6 @@ mod transcribe;
 pub mod transcript;
 mod trial;
 mod trust;
-mod turns;
 mod types;
 mod wasi_context;
 mod wasi_stubs;
@@ -84,7 +84,7 @@ pub use names::{Names, NoNames, SystemNames};
 pub use parameters::{ParameterError, Property, PropertyKind, Schema};
 pub use plugin::Plugin;
 pub use plugin_limits::PluginLimits;
-pub use remedy::{NodeCondition, NodeSeen, Remedied, RemedyDecision, RemedyTried};
+pub use remedy::{NodeCondition, NodeFacts, Remedied, RemedyDecision, RemedyTried};
 pub use seams::{
     Clock, Entropy, NoEntropy, NotLeader, OpenGate, Seams, SeededEntropy, SendGate, SystemEntropy,
     TokioClock,
@@ -96,4 +96,4 @@ pub use types::{
     Action, Direction, Effect, Exchange, ExchangeRecord, Failure, FailureKind, Fields, LogLevel,
     LogLine, Outcome, PlugInfo, PlugState,
 };
-pub use watch::{Heard, Sight, Unseen, Watch, Watcher};
+pub use watch::{Sight, Unseen, Watch, WatchOutcome, Watcher};

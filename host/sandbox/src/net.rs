@@ -31,10 +31,10 @@ pub(crate) mod session;
 pub mod session_store;
 pub mod socket;
 mod sockets;
-mod veil;
+mod stream_redactor;
 
 pub use backend::{Datagram, HttpConnection, HttpPeer, NetBackend, NetError, Peer, Stream};
-pub use memory::{Conversation, Fabric, HttpReply, MemoryNet, Said};
+pub use memory::{Conversation, Fabric, HttpReply, MemoryNet, StreamEvent};
 pub use replay::Replay;
 pub use session_store::Sessions;
 pub(crate) use socket::Connection;

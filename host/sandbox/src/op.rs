@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 
 use crate::bindings::node_remedy::fence::op::{Host, Level};
 use crate::limits::{CHECKPOINT_BYTES_MAX, LOG_BYTES_MAX, LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
@@ -35,7 +35,7 @@ impl Host for CallState {
         }
         // Whether a secret is in it is looked for when the guest is gone: an answer, or the time that it takes,
         // would tell whether a guess is right, a million times in one call.
-        if is_sown(Bug::CheckpointTells) && self.secrets.are_in(&state) {
+        if is_seeded(Bug::CheckpointTells) && self.secrets.are_in(&state) {
             return Ok(Err("a secret is in it".to_owned()));
         }
         self.record.checkpoint = Some(state);
@@ -101,7 +101,7 @@ impl CallState {
             return;
         }
         let none = Secrets::default();
-        let secrets = if is_sown(Bug::LogUnblotted) { &none } else { &self.secrets };
+        let secrets = if is_seeded(Bug::LogUnredacted) { &none } else { &self.secrets };
         let message = secrets.clean(message, LOG_LINE_BYTES_MAX);
         let cost = cost.max(message.len());
         let has_room = self.record.log_bytes + cost <= LOG_BYTES_MAX;

@@ -13,6 +13,7 @@ use crate::about::About;
 use crate::bindings::FenceMethodPre;
 use crate::bindings::remedy::RemedyPluginPre;
 use crate::call::{Call, CallReport, Ended, Request};
+use crate::call_slots::CallSlots;
 use crate::cancel::Cancel;
 use crate::digest::Digest;
 use crate::grants::Grants;
@@ -26,7 +27,6 @@ use crate::meter::Excess;
 use crate::plugin_limits::PluginLimits;
 use crate::seams::Seams;
 use crate::state::CallState;
-use crate::turns::Turns;
 use crate::types::{Action, Cut, Failure, FailureKind, Outcome, PlugInfo, PlugState};
 use crate::{convert, honesty, trial};
 
@@ -37,7 +37,7 @@ pub struct Plugin {
     manifest: Manifest,
     digest: Digest,
     limits: PluginLimits,
-    turns: Turns,
+    call_slots: CallSlots,
 }
 
 /// A component, ready to be instantiated, of the world that its manifest's kind names.
@@ -90,8 +90,8 @@ impl fmt::Debug for Plugin {
 impl Plugin {
     pub(crate) fn new(engine: Engine, pre: Pre, about: About) -> Self {
         let About { manifest, digest, limits } = about;
-        let turns = Turns::new(limits.calls_of(manifest.memory_bytes));
-        Self { engine, pre, manifest, digest, limits, turns }
+        let call_slots = CallSlots::new(limits.calls_of(manifest.memory_bytes));
+        Self { engine, pre, manifest, digest, limits, call_slots }
     }
 
     /// What it says of itself.
@@ -119,8 +119,8 @@ impl Plugin {
     }
 
     /// Whose turn it is among its calls.
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.turns
+    pub(crate) fn call_slots(&self) -> &CallSlots {
+        &self.call_slots
     }
 
     /// Makes one call, on this very task. A guest that computes without end holds the thread until
@@ -340,7 +340,7 @@ fn report(mut state: CallState, end: End, fuel: Fuel) -> CallReport {
         // It is stored where many may read.
         checkpoint: record
             .checkpoint
-            .filter(|state| !guard(Bug::CheckpointUnblotted, secrets.are_in(state))),
+            .filter(|state| !guard(Bug::CheckpointUnredacted, secrets.are_in(state))),
         exchanges,
         exchanges_dropped,
         transcript: record.transcript,

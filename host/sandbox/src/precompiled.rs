@@ -1,6 +1,9 @@
 //! The two places where machine code is taken on trust, and the only `unsafe` of the host.
 //! Deserialising code from anywhere else is running it: no other file may.
 
+use std::io::Read as _;
+
+use flate2::read::DeflateDecoder;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -13,10 +16,16 @@ pub(crate) fn from_own_child(engine: &Engine, code: &[u8]) -> wasmtime::Result<C
     unsafe { Component::deserialize(engine, code) }
 }
 
-/// Code that stands in this very binary. Whoever could change it could change this function.
+/// Code that stands in this very binary, packed ([`crate::compile::pack`]). Whoever could change it could
+/// change this function.
 #[expect(unsafe_code, reason = "machine code embedded in our own binary")]
-pub(crate) fn from_own_binary(engine: &Engine, code: &'static [u8]) -> wasmtime::Result<Component> {
+pub(crate) fn from_own_binary(
+    engine: &Engine,
+    packed: &'static [u8],
+) -> wasmtime::Result<Component> {
+    let mut code = Vec::new();
+    DeflateDecoder::new(packed).read_to_end(&mut code)?;
     // SAFETY: the bytes are part of the program image, made by the build's own run of
     // `node-remedy-compile`. wasmtime checks that the same version and configuration made them.
-    unsafe { Component::deserialize(engine, code) }
+    unsafe { Component::deserialize(engine, &code) }
 }

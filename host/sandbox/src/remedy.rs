@@ -17,7 +17,7 @@ use crate::types::LogLine;
 
 /// A node as a remedy is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NodeSeen {
+pub struct NodeFacts {
     /// Its name.
     pub name: String,
     /// Its labels.
@@ -96,14 +96,14 @@ pub struct Remedied {
 impl Plugin {
     /// Asks it, on this very task. One that computes without end holds the thread until its fuel is spent:
     /// in production, go through [`crate::Executor`].
-    pub async fn next(&self, view: &NodeSeen, tried: &[RemedyTried], seams: &Seams) -> Remedied {
+    pub async fn next(&self, view: &NodeFacts, tried: &[RemedyTried], seams: &Seams) -> Remedied {
         self.next_at(Pace::Fuel, view, tried, seams).await
     }
 
     pub(crate) async fn next_at(
         &self,
         pace: Pace,
-        view: &NodeSeen,
+        view: &NodeFacts,
         tried: &[RemedyTried],
         seams: &Seams,
     ) -> Remedied {
@@ -142,7 +142,7 @@ impl Plugin {
     }
 }
 
-fn wire_view(view: &NodeSeen) -> wire::NodeView {
+fn wire_view(view: &NodeFacts) -> wire::NodeView {
     let condition = |one: &NodeCondition| wire::Condition {
         kind: one.kind.clone(),
         status: one.status.clone(),
@@ -181,7 +181,9 @@ fn decision_of(decision: wire::Decision, state: &CallState) -> Result<RemedyDeci
     };
     Ok(match decision {
         wire::Decision::Method(method) => RemedyDecision::Method(name(&method)?),
-        wire::Decision::ClusterMethod(chore) => RemedyDecision::Cluster(name(&chore)?),
+        wire::Decision::ClusterMethod(cluster_action) => {
+            RemedyDecision::Cluster(name(&cluster_action)?)
+        }
         wire::Decision::Fence => RemedyDecision::Fence,
         wire::Decision::Wait(seconds) if (1..=REMEDY_WAIT_S_MAX).contains(&seconds) => {
             RemedyDecision::Wait(seconds)

@@ -130,7 +130,7 @@ impl CallState {
             bytes.truncate(bytes.len() - self.secrets.begun_in(&bytes));
         }
         // As a whole first: a secret may have several lines.
-        for line in stderr::lines(&self.secrets.blot(&bytes)) {
+        for line in stderr::lines(&self.secrets.redact(&bytes)) {
             self.keep_log(LogLevel::Warn, &line);
         }
     }
@@ -151,7 +151,11 @@ impl CallState {
 
     /// What went over the wire, as it may be kept.
     pub(crate) fn as_evidence(&self, bytes: &[u8]) -> Vec<u8> {
-        if guard(Bug::EvidenceUnblotted, true) { self.secrets.blot(bytes) } else { bytes.to_vec() }
+        if guard(Bug::EvidenceUnredacted, true) {
+            self.secrets.redact(bytes)
+        } else {
+            bytes.to_vec()
+        }
     }
 
     /// Keeps what went over the wire, as evidence.
@@ -218,7 +222,7 @@ mod tests {
     use crate::types::ExchangeRecord;
 
     #[test]
-    fn a_secret_of_two_lines_is_blotted_out_of_standard_error() {
+    fn a_secret_of_two_lines_is_redacted_out_of_standard_error() {
         let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct\nhorse".to_vec()) };
         let call = Call {
             credentials: BTreeMap::from([("key".to_owned(), secret)]),
@@ -247,7 +251,7 @@ mod tests {
 
     /// A command that sets a password carries it inside of the session.
     #[test]
-    fn a_password_inside_a_session_is_blotted_out_both_ways() {
+    fn a_password_inside_a_session_is_redacted_out_both_ways() {
         let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct-horse".to_vec()) };
         let call = Call {
             credentials: BTreeMap::from([("account".to_owned(), secret)]),
@@ -261,7 +265,7 @@ mod tests {
         state.keep_decrypted(b"SEALED-2", b"was correct-horse");
         let (kept, _) = state.record.exchanges.into_kept();
         let plaintexts: Vec<_> = kept.into_iter().map(|one| one.plaintext).collect();
-        let blotted = |text: &str| Some(text.as_bytes().to_vec());
-        assert_eq!(plaintexts, [blotted("set *************"), blotted("was *************")]);
+        let redacted = |text: &str| Some(text.as_bytes().to_vec());
+        assert_eq!(plaintexts, [redacted("set *************"), redacted("was *************")]);
     }
 }

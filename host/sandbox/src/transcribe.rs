@@ -2,7 +2,7 @@
 
 use crate::bindings::node_remedy::fence::net::{HttpRequest, HttpResponse, NetError};
 use crate::state::CallState;
-use crate::transcript::{Answered, Asked, Doing, Event, Happened, Part, Refusal};
+use crate::transcript::{Answered, Doing, Event, Happened, Part, RecordedRequest, Refusal};
 use crate::types::Fields;
 
 impl CallState {
@@ -38,11 +38,11 @@ impl CallState {
 
     pub(crate) fn transcribe_asked(&mut self, endpoint: &str, request: &HttpRequest) {
         if self.is_transcribed() {
-            let asked = Asked {
+            let asked = RecordedRequest {
                 method: request.method.clone(),
-                path: self.blotted(&request.path),
-                headers: self.blotted_fields(&request.headers),
-                body: self.secrets.blot(&request.body),
+                path: self.redacted(&request.path),
+                headers: self.redacted_fields(&request.headers),
+                body: self.secrets.redact(&request.body),
             };
             self.transcribe(endpoint, Happened::Asked(asked));
         }
@@ -64,20 +64,20 @@ impl CallState {
         }
     }
 
-    /// A datagram with secrets by name, and blotted out where they stand in another form.
+    /// A datagram with secrets by name, and redacted where they stand in another form.
     pub(crate) fn parts(&self, data: &[u8]) -> Vec<Part> {
         let parts = Part::of(data, &self.credentials).into_iter().map(|part| match part {
-            Part::Bytes(bytes) => Part::Bytes(self.secrets.blot(&bytes)),
+            Part::Bytes(bytes) => Part::Bytes(self.secrets.redact(&bytes)),
             Part::Secret(name) => Part::Secret(name),
         });
         parts.collect()
     }
 
-    pub(crate) fn blotted(&self, text: &str) -> String {
-        String::from_utf8_lossy(&self.secrets.blot(text.as_bytes())).into_owned()
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.secrets.redact(text.as_bytes())).into_owned()
     }
 
-    fn blotted_fields(&self, fields: &Fields) -> Fields {
-        fields.iter().map(|(name, value)| (name.clone(), self.blotted(value))).collect()
+    fn redacted_fields(&self, fields: &Fields) -> Fields {
+        fields.iter().map(|(name, value)| (name.clone(), self.redacted(value))).collect()
     }
 }

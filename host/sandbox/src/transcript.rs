@@ -31,7 +31,7 @@ pub enum Happened {
     /// It received one.
     Received(Vec<Part>),
     /// It asked over HTTP.
-    Asked(Asked),
+    Asked(RecordedRequest),
     /// It was answered.
     Answered(Answered),
     /// It was not served.
@@ -47,9 +47,9 @@ pub enum Part {
     Secret(String),
 }
 
-/// An HTTP request as the plugin wrote it, known secrets blotted out.
+/// An HTTP request as the plugin wrote it, known secrets redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RecordedRequest {
     /// `GET`, `POST`, …
     pub method: String,
     /// Path and query.

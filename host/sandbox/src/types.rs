@@ -194,10 +194,10 @@ pub struct Exchange {
     pub endpoint: String,
     /// Which way.
     pub direction: Direction,
-    /// What, with known secrets blotted out; of HTTP the first line and at most 4 KiB of the body.
+    /// What, with known secrets redacted; of HTTP the first line and at most 4 KiB of the body.
     pub bytes: Vec<u8>,
     /// What the host encrypted for it or decrypted from it, padding included, with known secrets
-    /// blotted out.
+    /// redacted.
     pub plaintext: Option<Vec<u8>>,
 }
 

@@ -45,7 +45,7 @@ pub enum Sight {
 
 /// What became of a datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum WatchOutcome {
     /// The watcher saw it.
     Seen(Sight),
     /// It did not, or what it said does not count.
@@ -112,25 +112,25 @@ impl Watch {
     }
 
     /// Looks at one datagram.
-    pub async fn hear(&mut self, from: SocketAddr, data: &[u8], seams: &Seams) -> Heard {
+    pub async fn hear(&mut self, from: SocketAddr, data: &[u8], seams: &Seams) -> WatchOutcome {
         let Some(sender) = self.senders.get_mut(&from.ip().to_canonical()) else {
-            return Heard::Unseen(Unseen::UnknownSender);
+            return WatchOutcome::Unseen(Unseen::UnknownSender);
         };
         if data.len() > WATCH_BYTES_MAX {
-            return Heard::Unseen(Unseen::TooLarge(data.len()));
+            return WatchOutcome::Unseen(Unseen::TooLarge(data.len()));
         }
         let now_ms = seams.clock.now_ms();
         if now_ms < sender.not_before_ms {
-            return Heard::Unseen(Unseen::TooSoon);
+            return WatchOutcome::Unseen(Unseen::TooSoon);
         }
         let every_ms = u64::try_from(WATCH_EVERY.as_millis()).unwrap_or(u64::MAX);
         sender.not_before_ms = now_ms.saturating_add(every_ms);
         match self.watcher.look(from.ip().to_canonical(), data, &sender.state, seams).await {
             Ok((sight, state)) => {
                 sender.state = state;
-                Heard::Seen(sight)
+                WatchOutcome::Seen(sight)
             }
-            Err(why) => Heard::Unseen(Unseen::Failed(why)),
+            Err(why) => WatchOutcome::Unseen(Unseen::Failed(why)),
         }
     }
 }

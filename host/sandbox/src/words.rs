@@ -1,4 +1,4 @@
-//! A plugin's words on their way to people: known secrets blotted out, control characters
+//! A plugin's words on their way to people: known secrets redacted, control characters
 //! escaped, length capped, in that order. Log lines, details, notes and kept exchanges all pass
 //! here. A plugin that encodes a secret it was allowed to read can still smuggle it; the encodings
 //! that happen by accident, or in which a device repeats what it was sent, are looked through.
@@ -16,9 +16,9 @@ use self::views::{ESCAPE_BYTES_MAX, views};
 
 mod views;
 
-/// Shorter secrets would blot out half of every sentence.
+/// Shorter secrets would redact out half of every sentence.
 pub(crate) const SECRET_BYTES_MIN: usize = 4;
-const BLOT: &str = "[secret]";
+const REDACTED: &str = "[secret]";
 
 /// What must not be said.
 #[derive(Clone, Default)]
@@ -56,12 +56,12 @@ impl Secrets {
     }
 
     /// The bytes with every secret overwritten by `*`, length kept.
-    pub(crate) fn blot(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut blotted = bytes.to_vec();
+    pub(crate) fn redact(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut redacted = bytes.to_vec();
         for place in self.places_in(bytes) {
-            blotted.get_mut(place).into_iter().flatten().for_each(|byte| *byte = b'*');
+            redacted.get_mut(place).into_iter().flatten().for_each(|byte| *byte = b'*');
         }
-        blotted
+        redacted
     }
 
     /// Where secrets stand, in order and apart from each other. They may overlap, and whether a byte is in one must not
@@ -104,13 +104,13 @@ impl Secrets {
     /// Text as it may be shown and stored.
     pub(crate) fn clean(&self, text: &str, bytes_max: usize) -> String {
         let mut places = self.places_in(text.as_bytes());
-        places.retain(|_| guard(Bug::WordsUnblotted, true));
+        places.retain(|_| guard(Bug::WordsUnredacted, true));
         let mut known = String::with_capacity(text.len());
         let mut from = 0;
         for place in places {
             let start = text.floor_char_boundary(place.start).max(from);
             known.push_str(text.get(from..start).unwrap_or_default());
-            known.push_str(BLOT);
+            known.push_str(REDACTED);
             from = text.ceil_char_boundary(place.end).max(from);
         }
         known.push_str(text.get(from..).unwrap_or_default());
@@ -144,7 +144,7 @@ fn in_hex(secret: &[u8]) -> [Zeroizing<Vec<u8>>; 2] {
 /// depend on its neighbours.
 fn in_base64(secret: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let mut forms = Vec::new();
-    for before in (0..3_usize).filter(|_| guard(Bug::FormsUnblotted, true)) {
+    for before in (0..3_usize).filter(|_| guard(Bug::FormsUnredacted, true)) {
         let padded = Zeroizing::new([vec![0; before].as_slice(), secret].concat());
         let own = (before * 8).div_ceil(6)..padded.len() * 8 / 6;
         for code in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
@@ -194,11 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_blotted_in_plain_and_in_hex() {
+    fn secrets_are_redacted_in_plain_and_in_hex() {
         let clean = secrets().clean("a hunter2! b hunter2!more c 68756e7465723221 d abc", 100);
         assert_eq!(clean, "a [secret] b [secret] c [secret] d abc");
-        assert_eq!(secrets().blot(b"x hunter2! y"), b"x ******** y");
-        assert_eq!(Secrets::new([b"****".as_slice()]).blot(b"*****"), b"*****");
+        assert_eq!(secrets().redact(b"x hunter2! y"), b"x ******** y");
+        assert_eq!(Secrets::new([b"****".as_slice()]).redact(b"*****"), b"*****");
         assert!(secrets().are_in(b"..hunter2!.."));
         assert!(!secrets().are_in(b"..hunter3!.."));
     }
@@ -225,21 +225,21 @@ mod tests {
         ] {
             let said = format!("you sent {whole}.");
             assert_eq!(secrets.clean(&said, 200), "you sent [secret].", "{said}");
-            let blotted = secrets.blot(said.as_bytes());
+            let redacted = secrets.redact(said.as_bytes());
             let stars = [b"you sent ".as_slice(), &vec![b'*'; whole.len()], b"."].concat();
-            assert_eq!(blotted, stars, "{said}");
+            assert_eq!(redacted, stars, "{said}");
         }
         for order in [u16::to_le_bytes, u16::to_be_bytes] {
             let wide: Vec<u8> = secret.encode_utf16().flat_map(order).collect();
-            assert_eq!(secrets.blot(&wide), vec![b'*'; wide.len()]);
+            assert_eq!(secrets.redact(&wide), vec![b'*'; wide.len()]);
         }
         for before in ["", "u", "us", "use", "user"] {
             for after in ["", "!", "!!"] {
                 for code in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
                     let encoded = code.encode(format!("{before}{secret}{after}"));
-                    let blotted = secrets.blot(encoded.as_bytes());
+                    let redacted = secrets.redact(encoded.as_bytes());
                     // A character of base64 at each end holds bits of a neighbour, too.
-                    let left = blotted.iter().filter(|byte| **byte != b'*').count();
+                    let left = redacted.iter().filter(|byte| **byte != b'*').count();
                     let neighbours = (before.len() + after.len()) * 8;
                     assert!(left * 6 <= neighbours + 2 * 6 + 4, "{encoded}: {left} left");
                 }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn secrets_that_overlap_are_hidden_whole() {
         let secrets = Secrets::new([b"abab".as_slice(), b"baba"]);
-        assert_eq!(secrets.blot(b"xababax"), b"x*****x");
+        assert_eq!(secrets.redact(b"xababax"), b"x*****x");
         assert_eq!(secrets.clean("xababax ababab", 99), "x[secret]x [secret]");
     }
 

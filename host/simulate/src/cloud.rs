@@ -1,4 +1,4 @@
-//! Nights of instances of EC2: the shipped component, the host's own signatures, and the modelled API.
+//! Runs of instances of EC2: the shipped component, the host's own signatures, and the modelled API.
 
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, What};
@@ -6,21 +6,21 @@ use node_remedy_world::scenario::Expectation;
 
 use crate::{Part, play};
 
-const NIGHT: &str = include_str!("../../../tests/scenarios/cloud-loss.yaml");
+const SCENARIO: &str = include_str!("../../../tests/scenarios/cloud-loss.yaml");
 const FENCE: &str = include_str!("../../../examples/config/fence-aws.yaml");
 
 /// The plain loss of an instance, changed as a test needs it.
-fn night(from: &str, to: &str) -> Scenario {
-    assert!(NIGHT.contains(from));
+fn run(from: &str, to: &str) -> Scenario {
+    assert!(SCENARIO.contains(from));
     let load = |_: &str| Ok(FENCE.to_owned());
-    Scenario::parse("cloud-loss.yaml", &NIGHT.replace(from, to), &load).unwrap()
+    Scenario::parse("cloud-loss.yaml", &SCENARIO.replace(from, to), &load).unwrap()
 }
 
 fn told(facts: &[Fact], test: impl Fn(&What) -> bool) -> usize {
     facts.iter().filter(|fact| test(&fact.what)).count()
 }
 
-/// What a night expected and did not see.
+/// What a run expected and did not see.
 fn unmet(scenario: &Scenario, facts: &[Fact]) -> Vec<String> {
     let unmet = |one: &Expectation| Some(one.judge(facts).err()?.to_string());
     scenario.expect.iter().filter_map(unmet).collect()
@@ -28,14 +28,13 @@ fn unmet(scenario: &Scenario, facts: &[Fact]) -> Vec<String> {
 
 #[test]
 fn a_lost_instance_is_stopped_proven_and_started() {
-    let scenario = night("seed: 1", "seed: 1");
+    let scenario = run("seed: 1", "seed: 1");
     let played = play(&scenario, Part::With).unwrap();
     assert_eq!(unmet(&scenario, &played.facts), [""; 0]);
     // Nothing was released of it while it was stopping.
-    let proven = played
-        .facts
-        .iter()
-        .position(|fact| matches!(&fact.what, What::CloudTold { state, .. } if state == "stopped"));
+    let proven = played.facts.iter().position(
+        |fact| matches!(&fact.what, What::CloudReported { state, .. } if state == "stopped"),
+    );
     let released = played.facts.iter().position(|fact| matches!(fact.what, What::PodGone { .. }));
     assert!(proven.unwrap() < released.unwrap());
 }
@@ -43,9 +42,9 @@ fn a_lost_instance_is_stopped_proven_and_started() {
 /// The service checks how old a signature is. Ours are made by the API server's time.
 #[test]
 fn a_wall_clock_that_is_wrong_keeps_nobody_from_being_heard() {
-    let scenario = night(
-        "happenings:\n",
-        "happenings:\n- { at: 5s, clockFault: { controller: 1, ahead: 1h } }\n\
+    let scenario = run(
+        "faults:\n",
+        "faults:\n- { at: 5s, clockFault: { controller: 1, ahead: 1h } }\n\
          - { at: 6s, controllerKilled: { controller: 1, lasts: 1s } }\n\
          - { at: 5s, clockFault: { controller: 2, ahead: 1h } }\n\
          - { at: 6s, controllerKilled: { controller: 2, lasts: 1s } }\n",
@@ -57,8 +56,8 @@ fn a_wall_clock_that_is_wrong_keeps_nobody_from_being_heard() {
 
 #[test]
 fn a_wrong_key_cuts_nothing_and_says_so() {
-    let wrong_key = night("password: simulated", "password: guessed");
-    let unknown_key = night("username: admin", "username: fence");
+    let wrong_key = run("password: simulated", "password: guessed");
+    let unknown_key = run("username: admin", "username: fence");
     for (scenario, says) in [(wrong_key, "SignatureDoesNotMatch"), (unknown_key, "AuthFailure")] {
         let facts = play(&scenario, Part::With).unwrap().facts;
         let refused =

@@ -4,7 +4,7 @@
 //! What is swapped are the seams and nothing else: the cluster (`host/model_cluster`), the
 //! network (the sandbox's in-memory one over the world's devices), the clock (tokio's
 //! paused time), the executor (inline) and entropy (from the seed). One thread, one
-//! seed: the same scenario is the same story every time.
+//! seed: the same scenario is the same timeline every time.
 
 pub mod component;
 pub mod decode;
@@ -28,7 +28,7 @@ use node_remedy_model_cluster::client::ModelCluster;
 use node_remedy_model_cluster::driver::{Line, Shared, WorldNames, drive};
 use node_remedy_model_cluster::interceptor::{AnyInterceptor, Guarded, Interceptor, Open};
 use node_remedy_record::audit::Audit;
-use node_remedy_report::{Inputs, PluginUsed, Story};
+use node_remedy_report::{Inputs, PluginUsed, Timeline};
 use node_remedy_runtime::admin::Readiness;
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::Cluster;
@@ -40,7 +40,7 @@ use node_remedy_store::store::Plugins;
 use node_remedy_world::rng::Rng;
 use node_remedy_world::scenario::{ControllerEvent, Outage, START};
 use node_remedy_world::time::between;
-use node_remedy_world::{Befallen, Scenario, World};
+use node_remedy_world::{AppliedFault, Scenario, World};
 use tokio::task::JoinSet;
 
 use crate::processes::{Fate, live};
@@ -63,11 +63,15 @@ const NOBODY_ASKED: &str = "nothing was done: no RemedyConfiguration of the snap
                             of its thresholds was crossed in time; to try one, append it to the snapshot after a line ---";
 
 /// Plays `scenario` with and, if asked, without node-remedy.
-pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Result<Story> {
+pub fn tell(
+    scenario: &Scenario,
+    source: &Source,
+    comparison: Comparison,
+) -> anyhow::Result<Timeline> {
     let with = play(scenario, Part::With)?;
-    let without = match beside {
-        Beside::Without => Some(play(scenario, Part::Without)?),
-        Beside::Nothing => None,
+    let without = match comparison {
+        Comparison::Without => Some(play(scenario, Part::Without)?),
+        Comparison::Nothing => None,
     };
     let plugins = with.collected.plugins.clone();
     let mut told = crate::timeline::run(scenario, &with, &scenario.expect);
@@ -75,7 +79,7 @@ pub fn tell(scenario: &Scenario, source: &Source, beside: Beside) -> anyhow::Res
         told.outcome.missed.push(NOBODY_ASKED.to_owned());
         told.outcome.as_expected = false;
     }
-    Ok(Story {
+    Ok(Timeline {
         inputs: Inputs {
             name: source.name.clone(),
             title: scenario.title.clone(),
@@ -103,7 +107,7 @@ pub struct Source {
 
 /// Whether the same seed is also played without node-remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
+pub enum Comparison {
     /// It is.
     Without,
     /// It is not.
@@ -138,7 +142,7 @@ impl Process {
         ModelCluster::new(self.shared.clone(), name)
     }
 
-    /// How long the story goes on already.
+    /// How long the timeline goes on already.
     pub fn elapsed(&self) -> Duration {
         between(START, self.clock.now())
     }
@@ -147,7 +151,11 @@ impl Process {
     pub fn kill(&self, lasts: Duration) {
         let outage = Outage { controller: Some(self.number), lasts };
         let (at, leader) = (self.clock.now(), String::new());
-        self.shared.befall(&Befallen { at, what: ControllerEvent::Killed(outage), leader });
+        self.shared.apply_fault(&AppliedFault {
+            at,
+            what: ControllerEvent::Killed(outage),
+            leader,
+        });
     }
 }
 
@@ -205,7 +213,7 @@ pub(crate) fn play_audited(
                     is_second: scenario.second_installation && number == scenario.controllers,
                 };
                 let fate =
-                    Fate::new(number, (START, origin), stage.clock.clone(), shared.befallen());
+                    Fate::new(number, (START, origin), stage.clock.clone(), shared.applied_fault());
                 let start = move |life| {
                     let name = stage.name(number, life);
                     (name.clone(), stage.process(name, number).run(std::future::pending()))
@@ -220,14 +228,14 @@ pub(crate) fn play_audited(
     })
 }
 
-/// The plugins of every story that this process plays: they keep nothing between calls.
+/// The plugins of every timeline that this process plays: they keep nothing between calls.
 fn plugins() -> anyhow::Result<Plugins> {
     static PLUGINS: LazyLock<Result<Plugins, LoadError>> =
         LazyLock::new(|| Sandbox::new().map(Plugins::new));
     PLUGINS.as_ref().cloned().context("failed to start the sandbox")
 }
 
-/// Waits for the end of a story; says how long it lasted.
+/// Waits for the end of a timeline; says how long it lasted.
 async fn outlast(scenario: &Scenario, shared: &Shared) -> Duration {
     let mut lasted = Duration::ZERO;
     while lasted < scenario.duration {

@@ -4,24 +4,24 @@
 use std::future::{Future, pending};
 
 use node_remedy_runtime::virtual_clock::VirtualClock;
-use node_remedy_world::Befallen;
+use node_remedy_world::AppliedFault;
 use node_remedy_world::scenario::{ClockChange, ClockFault, ControllerEvent, Outage};
 use node_remedy_world::time::{Time, between};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep_until};
 
-/// What is told of everything that befalls node-remedy, and takes what befalls one process.
+/// What is told of everything that hits node-remedy, and takes what happens to one process.
 pub(super) struct Fate {
     number: u32,
-    /// When the story begins, on both clocks.
+    /// When the timeline begins, on both clocks.
     origin: (Time, Instant),
     /// The clocks of its machine.
     clock: VirtualClock,
-    befallen: UnboundedReceiver<Befallen>,
+    applied_fault: UnboundedReceiver<AppliedFault>,
 }
 
-/// What befalls a process, and when it is over.
+/// What hits a process, and when it is over.
 enum Blow {
     Killed(Instant),
     Paused(Instant),
@@ -33,9 +33,9 @@ impl Fate {
         number: u32,
         origin: (Time, Instant),
         clock: VirtualClock,
-        befallen: UnboundedReceiver<Befallen>,
+        applied_fault: UnboundedReceiver<AppliedFault>,
     ) -> Self {
-        Self { number, origin, clock, befallen }
+        Self { number, origin, clock, applied_fault }
     }
 
     fn go_wrong(&self, fault: ClockFault) {
@@ -47,24 +47,27 @@ impl Fate {
         }
     }
 
-    /// The next thing that befalls the process of this name.
+    /// The next thing that hits the process of this name.
     async fn next(&mut self, name: &str) -> Blow {
         loop {
-            let Some(befallen) = self.befallen.recv().await else { return pending().await };
-            let (outage, blow): (Outage, fn(Instant) -> Blow) = match befallen.what {
+            let Some(applied_fault) = self.applied_fault.recv().await else {
+                return pending().await;
+            };
+            let (outage, blow): (Outage, fn(Instant) -> Blow) = match applied_fault.what {
                 ControllerEvent::Killed(outage) => (outage, Blow::Killed),
                 ControllerEvent::Paused(outage) => (outage, Blow::Paused),
-                // Both befall its ways, not the process.
+                // Both hit its ways, not the process.
                 ControllerEvent::ApiFault(_) | ControllerEvent::DevicesLost(_) => continue,
                 ControllerEvent::ClockFault(fault) => {
                     self.go_wrong(fault);
                     continue;
                 }
             };
-            let leads = befallen.leader == name || befallen.leader.is_empty() && self.number == 1;
+            let leads =
+                applied_fault.leader == name || applied_fault.leader.is_empty() && self.number == 1;
             if outage.controller.map_or(leads, |number| number == self.number) {
                 let (start, origin) = self.origin;
-                return blow(origin + between(start, befallen.at) + outage.lasts);
+                return blow(origin + between(start, applied_fault.at) + outage.lasts);
             }
         }
     }
@@ -108,8 +111,8 @@ pub(super) async fn live<L: Future<Output = ()> + 'static>(
         let again = fate.drive(&name, tasks).await;
         sleep_until(again).await;
         // What befell it while it was dead befell nobody, but its machine lived.
-        while let Ok(befallen) = fate.befallen.try_recv() {
-            if let ControllerEvent::ClockFault(fault) = befallen.what {
+        while let Ok(applied_fault) = fate.applied_fault.try_recv() {
+            if let ControllerEvent::ClockFault(fault) = applied_fault.what {
                 fate.go_wrong(fault);
             }
         }
@@ -123,11 +126,11 @@ mod tests {
     use crate::testing::example;
     use crate::{Part, Played, play};
 
-    /// A lost node, with two processes and what befalls them.
-    fn night(happenings: &str) -> Played {
+    /// A lost node, with two processes and what happens to them.
+    fn run(faults: &str) -> Played {
         let change = |text: String| {
-            let befalls = format!("controllers: 2\nhappenings:\n{happenings}");
-            text.replace("\nhappenings:", &format!("\n{befalls}"))
+            let faults = format!("controllers: 2\nfaults:\n{faults}");
+            text.replace("\nfaults:", &format!("\n{faults}"))
         };
         play(&example("lost-node.yaml", change), Part::With).unwrap()
     }
@@ -139,21 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn whatever_befalls_its_processes_a_lost_node_is_cycled_once() {
-        let quiet = night("");
+    fn whatever_happens_to_its_processes_a_lost_node_is_cycled_once() {
+        let quiet = run("");
         let cut = switched(&quiet.facts, Power::Off);
         let [cut] = cut.as_slice() else { panic!("one off: {cut:?}") };
         let at = cut - node_remedy_world::scenario::START.0;
         for (what, ms) in
             [("controllerKilled", 2), ("controllerPaused", 2), ("controllerKilled", 40)]
         {
-            let befalls = format!(
+            let faults = format!(
                 "- {{ at: {}ms, {what}: {{ controller: 1, lasts: 40s }} }}\n\
                  - {{ at: {}ms, {what}: {{ controller: 2, lasts: 1s }} }}",
                 at + ms,
                 at + 300
             );
-            let played = night(&befalls);
+            let played = run(&faults);
             let (offs, ons) =
                 (switched(&played.facts, Power::Off), switched(&played.facts, Power::On));
             assert_eq!((offs.len(), ons.len()), (1, 1), "{what} {ms} ms after the off");
@@ -168,18 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn a_story_that_ends_when_all_is_calm_has_told_everything() {
+    fn a_timeline_that_ends_when_all_is_calm_has_told_everything() {
         let with = |fields: &str, happens: &str| {
             let change = |text: String| {
                 let text = text.replace("\nduration:", &format!("\n{fields}duration:"));
-                text.replace("\nhappenings:", &format!("\nhappenings:\n{happens}"))
+                text.replace("\nfaults:", &format!("\nfaults:\n{happens}"))
             };
             play(&example("lost-node.yaml", change), Part::With).unwrap()
         };
         let (whole, short) = (with("", ""), with("untilCalm: 90s\n", ""));
-        // Devices are probed for as long as a story lasts.
+        // Devices are probed for as long as a timeline lasts.
         let is_probe =
-            |what: &What| matches!(what, What::BmcTold { .. } | What::BmcSessions { .. });
+            |what: &What| matches!(what, What::BmcReported { .. } | What::BmcSessions { .. });
         let facts = |played: &Played| -> Vec<Fact> {
             played.facts.iter().filter(|fact| !is_probe(&fact.what)).cloned().collect()
         };
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn nobody_acts_while_the_api_server_is_away() {
-        let played = night("- { at: 50s, apiFault: { fault: unavailable, lasts: 120s } }");
+        let played = run("- { at: 50s, apiFault: { fault: unavailable, lasts: 120s } }");
         let offs = switched(&played.facts, Power::Off);
         let away = node_remedy_world::scenario::START.0 + 170_000;
         assert!(offs.len() == 1 && offs[0] >= away, "{offs:?}");

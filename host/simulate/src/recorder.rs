@@ -1,4 +1,4 @@
-//! Keeps what a run's controller decided and was told, for the story.
+//! Keeps what a run's controller decided and was told, for the timeline.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use node_remedy_record::sentences;
 use node_remedy_report::PluginUsed;
 use node_remedy_sandbox::{Exchange, ExchangeRecord};
 
-/// A transition, as far as a story needs it.
+/// A transition, as far as a timeline needs it.
 #[derive(Debug, Clone)]
 pub struct Decided {
     /// When.
@@ -30,9 +30,9 @@ pub struct Decided {
     pub phases: (Phase, Phase),
 }
 
-/// A device call, as far as a story needs it.
+/// A device call, as far as a timeline needs it.
 #[derive(Debug, Clone)]
-pub struct CallSeen {
+pub struct RecordedCall {
     /// When it ended.
     pub at: Time,
     /// Of which NodeFence.
@@ -68,7 +68,7 @@ pub struct Collected {
     /// Transitions, in order.
     pub decided: Vec<Decided>,
     /// Calls, in order.
-    pub calls: Vec<CallSeen>,
+    pub calls: Vec<RecordedCall>,
     /// Decisions not to act, in order.
     pub refused: Vec<Refused>,
     /// Every incident's last record and plan.
@@ -108,7 +108,7 @@ impl Default for Collector {
 }
 
 impl Audit for Collector {
-    /// A story tells of an incident by its first transition.
+    /// A timeline tells of an incident by its first transition.
     fn opened(&self, _nodefence: &NodeFence, _now: Time) {}
 
     fn decided(
@@ -150,7 +150,7 @@ impl Audit for Collector {
         now: Time,
     ) {
         let exchanges = called.report.as_ref().map(|report| report.exchanges.clone());
-        self.collected.borrow_mut().calls.push(CallSeen {
+        self.collected.borrow_mut().calls.push(RecordedCall {
             at: now,
             nodefence: nodefence.name_any(),
             node: nodefence.spec.node.name.clone(),

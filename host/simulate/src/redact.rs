@@ -25,7 +25,7 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 const NOTE: &str = "# Users and passwords were replaced by stand-ins before this was played.\n";
 
 /// What stands for what, over all files of one scenario.
-pub struct Blotter {
+pub struct Redactor {
     kind: Kind,
     stand_ins: BTreeMap<String, String>,
 }
@@ -60,7 +60,7 @@ struct Changes {
     seen: BTreeSet<(*const Node, Role)>,
 }
 
-impl Blotter {
+impl Redactor {
     /// One that has replaced nothing.
     pub fn new(kind: Kind) -> Self {
         Self { kind, stand_ins: BTreeMap::new() }

@@ -1,5 +1,5 @@
 //! Small worlds for this crate's own tests: three healthy nodes in virtual time, and a whole
-//! night in which an [`Interceptor`] before the API server sees, delays or denies what is asked.
+//! run in which an [`Interceptor`] before the API server sees, delays or denies what is asked.
 
 #![expect(clippy::unwrap_used, reason = "tests alone use it, and may fail")]
 
@@ -28,7 +28,7 @@ seed: 1
 duration: 10m
 nodes:
 - { name: node, count: 3 }
-happenings: []
+faults: []
 expect:
 - { fact: nodeCreated, times: 3 }
 ";
@@ -93,28 +93,27 @@ pub fn example(file: &str, change: impl FnOnce(String) -> String) -> Scenario {
     Scenario::parse(file, &text, &read).unwrap()
 }
 
-/// Plays a night with `interceptor` between the controller and the API server.
+/// Plays a run with `interceptor` between the controller and the API server.
 pub fn play_behind<D: Interceptor>(scenario: &Scenario, interceptor: &Rc<D>) -> Played {
     simulate::play_behind(scenario, Part::With, |_| interceptor.clone()).unwrap()
 }
 
-/// Plays a night whose controllers tell `audit`, and nobody else.
+/// Plays a run whose controllers tell `audit`, and nobody else.
 pub fn play_audited(scenario: &Scenario, audit: &Rc<dyn Audit>) {
     let collector = Collector::new();
     simulate::play_audited(scenario, Part::With, &|_| Rc::new(Open), &collector, audit).unwrap();
 }
 
-/// A night with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is
+/// A run with a slow BMC that, once it was told `off`, says yes and does nothing: its machine is
 /// switched on by hand, and lost again later.
-pub fn night_of_a_failed_on() -> Played {
-    let happenings = "happenings:
+pub fn run_of_a_failed_on() -> Played {
+    let faults = "faults:
 - { at: 1s, bmcFault: { node: node-a, fault: off_after, value: 20000 } }
 - { at: 85s, bmcFault: { node: node-a, fault: stuck } }
 - { at: 10m, powerOnByHand: node-a }
 - { at: 11m, bmcFault: { node: node-a, fault: none } }
 - { at: 25m, kubeletStops: node-a }";
-    let change = |text: String| {
-        text.replace("duration: 10m", "duration: 30m").replace("happenings:", happenings)
-    };
+    let change =
+        |text: String| text.replace("duration: 10m", "duration: 30m").replace("faults:", faults);
     play_behind(&example("lost-node.yaml", change), &Rc::new(Open))
 }

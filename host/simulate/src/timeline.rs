@@ -1,4 +1,4 @@
-//! Makes a story of what a played scenario left behind.
+//! Makes a timeline of what a played scenario left behind.
 //!
 //! What happened is told from the world's facts, why from the controller's decisions.
 
@@ -28,17 +28,17 @@ pub fn run(scenario: &Scenario, played: &Played, expected: &[Expectation]) -> Ru
     entries.extend(crate::timeline::entries::of_decisions(&played.collected));
     entries.extend(crate::timeline::entries::of_refusals(&refusals));
     entries.sort_by_key(|entry| entry.at_ms);
-    let mut stretches =
+    let mut intervals =
         crate::timeline::intervals::of_facts(scenario, &lanes, &played.facts, end_ms);
-    stretches.extend(crate::timeline::intervals::of_refusals(&refusals));
-    stretches.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
+    intervals.extend(crate::timeline::intervals::of_refusals(&refusals));
+    intervals.sort_by(|a, b| (a.lane, &a.subject, a.from_ms).cmp(&(b.lane, &b.subject, b.from_ms)));
     let outcome = crate::timeline::outcome::outcome(played, &refusals, expected);
     // The timeline tells of these line by line already.
     refusals.extend(crate::timeline::refusals::unproven(played));
     Run {
         end_ms,
         entries,
-        stretches,
+        intervals,
         incidents: crate::timeline::incidents::incidents(played),
         outcome,
         refusals,

@@ -11,8 +11,8 @@ use crate::time::Time;
 /// Who can have a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Actor {
-    /// The scenario's happening of that number.
-    Happening(usize),
+    /// The scenario's fault of that number.
+    Fault(usize),
     /// The machine of that number, with its BMC and kubelet.
     Machine(usize),
     /// The PDU or switch of that number.
@@ -70,10 +70,10 @@ mod tests {
         agenda.wake(Actor::Machine(1), Time(50));
         agenda.wake(Actor::Machine(1), Time(30));
         agenda.wake(Actor::Machine(1), Time(40));
-        agenda.wake(Actor::Happening(0), Time(30));
+        agenda.wake(Actor::Fault(0), Time(30));
         assert_eq!(agenda.next_at(), Some(Time(30)));
         assert_eq!(agenda.take(Time(29)), None);
-        assert_eq!(agenda.take(Time(99)), Some((Time(30), Actor::Happening(0))));
+        assert_eq!(agenda.take(Time(99)), Some((Time(30), Actor::Fault(0))));
         assert_eq!(agenda.take(Time(99)), Some((Time(30), Actor::Machine(1))));
         assert_eq!(agenda.take(Time(99)), None);
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use node_remedy_devices::ec2::{Account, Asked, Reply, Request};
+use node_remedy_devices::ec2::{Account, Ec2Request, Reply, Request};
 
 use crate::scenario::Scenario;
 use crate::setup::{CLOUD, cloud_account};
@@ -47,13 +47,13 @@ impl Cloud {
         to: SocketAddr,
         request: &Request<'_>,
         now: Time,
-    ) -> Option<Result<Asked, Reply>> {
+    ) -> Option<Result<Ec2Request, Reply>> {
         let listens = to == CLOUD && !self.instances.is_empty();
         listens.then(|| self.account.read(now.0, request))
     }
 
     /// The machine that is asked about.
-    pub(crate) fn machine(&self, asked: &Asked) -> Option<usize> {
+    pub(crate) fn machine(&self, asked: &Ec2Request) -> Option<usize> {
         self.instances.get(&asked.instance).copied()
     }
 

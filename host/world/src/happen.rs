@@ -1,4 +1,4 @@
-//! Misfortunes: what a scenario's happenings do to machines and to objects.
+//! Misfortunes: what a scenario's faults do to machines and to objects.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::detector;
 use crate::facts::{Power, What};
 use crate::machine::Machine;
 use crate::machine::spec::Network;
-use crate::scenario::{Etcd, Event, Word};
+use crate::scenario::{Etcd, Event, OperatorCommand};
 use crate::stage::{LOCKS, Stage};
 use crate::time::{Time, after, micros_stamp, read_stamp, seconds_stamp};
 
@@ -24,7 +24,7 @@ const OTHER_REMEDY: &str = "node-healthcheck";
 /// Whose finalizer holds a pod.
 const HOLDER: &str = "example.com/backup";
 
-/// The machine that the event befalls, if it befalls one.
+/// The machine that the event hits, if it hits one.
 pub(crate) fn to_machine(event: &Event) -> Option<&str> {
     match event {
         Event::KubeletStops(node)
@@ -51,15 +51,15 @@ pub(crate) fn to_machine(event: &Event) -> Option<&str> {
         | Event::NodeCondition { .. }
         | Event::NodeEvent { .. }
         | Event::OtherRemedy { .. }
-        | Event::Word { .. }
+        | Event::OperatorCommand { .. }
         | Event::ServerClock(_)
         | Event::Etcd(_)
         | Event::OfController(_) => None,
     }
 }
 
-/// Lets the event befall its machine.
-pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event) {
+/// Lets the event hit its machine.
+pub(crate) fn apply_fault(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event) {
     match event {
         Event::KubeletStops(_) => machine.stop_kubelet(stage),
         Event::NetworkLost(_) => machine.set_network(stage, Network::Lost),
@@ -101,7 +101,7 @@ pub(crate) fn befall(machine: &mut Machine, stage: &mut Stage<'_>, event: &Event
         | Event::NodeCondition { .. }
         | Event::NodeEvent { .. }
         | Event::OtherRemedy { .. }
-        | Event::Word { .. }
+        | Event::OperatorCommand { .. }
         | Event::ServerClock(_)
         | Event::Etcd(_)
         | Event::OfController(_) => {}
@@ -148,7 +148,7 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         }
         Event::NodeEvent { node, reason } => detector::tell(api, now, node, reason),
         Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
-        Event::Word { node, says } => say(api, node, *says),
+        Event::OperatorCommand { node, says } => say(api, node, *says),
         Event::ServerClock(by_ms) => api.set_clock(*by_ms),
         Event::Etcd(Etcd::Saved) => api.save(),
         Event::Etcd(Etcd::Restored) => {
@@ -209,18 +209,18 @@ fn lock(api: &mut ApiServer, now: Time, node: &str, lasts: Duration) {
 }
 
 /// Annotates the incident of a node that is not over, as the command line does.
-fn say(api: &mut ApiServer, node: &str, says: Word) {
+fn say(api: &mut ApiServer, node: &str, says: OperatorCommand) {
     let is_of_node = |one: &&Value| {
         text(one, "/spec/node/name") == node && text(one, "/status/status") != "Final"
     };
     let Some(fence) = api.all(Kind::NodeFence).filter(is_of_node).last() else { return };
-    let (fence_uid, boot) = (uid(fence), text(fence, "/status/signsAtOpen/bootID"));
+    let (fence_uid, boot) = (uid(fence), text(fence, "/status/livenessAtOpen/bootID"));
     let (word, value) = match says {
-        Word::Approve => ("approve", fence_uid.to_owned()),
-        Word::Retry => ("retry", fence_uid.to_owned()),
-        Word::Abort => ("abort", fence_uid.to_owned()),
-        Word::AbortLeaveOff => ("abort", format!("{fence_uid}/leave-off")),
-        Word::ConfirmOff => ("confirm-off", format!("{fence_uid}/{boot}/{PEOPLE}")),
+        OperatorCommand::Approve => ("approve", fence_uid.to_owned()),
+        OperatorCommand::Retry => ("retry", fence_uid.to_owned()),
+        OperatorCommand::Abort => ("abort", fence_uid.to_owned()),
+        OperatorCommand::AbortLeaveOff => ("abort", format!("{fence_uid}/leave-off")),
+        OperatorCommand::ConfirmOff => ("confirm-off", format!("{fence_uid}/{boot}/{PEOPLE}")),
     };
     let key = Key::cluster(Kind::NodeFence, name(fence));
     let mut annotations = json!({});

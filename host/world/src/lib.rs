@@ -6,7 +6,7 @@
 //!               datagrams ─┘  └─ api ◀── clients, among them the controller under test
 //!                                 └──▶ observer ──▶ facts ──▶ expectations
 //! ```
-//! It exists so that the production controller can live through a night in milliseconds
+//! It exists so that the production controller can live through a run in milliseconds
 //! and be judged by what truly happened. No clock, no threads, no hash order; randomness
 //! from the scenario's seed only. It decides nothing on the controller's behalf and
 //! contains no second implementation of it.
@@ -33,7 +33,7 @@ mod writers;
 
 pub use self::machine::{Peer, Sent};
 pub use self::setup::BMC_ADDRESS_ANNOTATION;
-pub use self::world::{Befallen, World};
+pub use self::world::{AppliedFault, World};
 pub use self::writers::Writer;
 pub use scenario::Scenario;
 pub use timings::{Answer, Timings};

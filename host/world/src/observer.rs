@@ -164,7 +164,12 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
         if !said(&change.object).is_empty() && said(&change.object) != said(before) {
             let leaves_off = said(&change.object).ends_with("/leave-off");
             let word = if leaves_off { format!("{word}-leave-off") } else { word.to_owned() };
-            say(What::WordSaid { fence: fence(), node: node(), word, by: change.by.to_string() });
+            say(What::OperatorCommand {
+                fence: fence(),
+                node: node(),
+                word,
+                by: change.by.to_string(),
+            });
         }
     }
     let parked = |object| text(object, "/status/parked/at").to_owned();
@@ -216,6 +221,6 @@ fn policy(change: &Change, say: &mut impl FnMut(What)) {
     let is_gone = change.change == ChangeType::Deleted;
     let now = if is_gone { String::new() } else { mode(&change.object) };
     if is_gone || change.before.as_deref().map(mode).as_ref() != Some(&now) {
-        say(What::ModeSaid { policy: change.key.name.clone(), mode: now });
+        say(What::PolicyMode { policy: change.key.name.clone(), mode: now });
     }
 }

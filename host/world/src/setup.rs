@@ -1,4 +1,4 @@
-//! The cluster as it stands when the story begins: machines, and the objects of an
+//! The cluster as it stands when the timeline begins: machines, and the objects of an
 //! administrator. Everything else comes to be by itself.
 
 use std::collections::{BTreeMap, BTreeSet};

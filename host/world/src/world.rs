@@ -29,7 +29,7 @@ use crate::facts::{ETCD, Fact, Facts, Power, What};
 use crate::happen::PEOPLE;
 use crate::machine::node_status::KUBELET_PORT;
 use crate::machine::{Machine, Peer, Sent};
-use crate::scenario::{ControllerEvent, Etcd, Event, Happening, Scenario, Trigger};
+use crate::scenario::{ControllerEvent, Etcd, Event, Fault, Scenario, Trigger};
 use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, Stage};
 use crate::time::{START, Time, after};
 use crate::timings::Timings;
@@ -50,15 +50,15 @@ pub struct World {
     now: Time,
     agenda: Agenda,
     turns: u64,
-    happenings: Vec<Happening>,
+    faults: Vec<Fault>,
     /// When the last of them came to pass.
     happened: Time,
-    /// Happenings that wait for a fact.
+    /// Faults that wait for a fact.
     waiting: Vec<Waiting>,
     /// So many facts were held against what waits for them.
     heeded: usize,
     /// What befell processes of node-remedy and was not told them yet.
-    befallen: Vec<Befallen>,
+    applied_fault: Vec<AppliedFault>,
     /// What machines sent to node-remedy and nobody took yet.
     sent: Vec<Sent>,
     machines: Vec<Machine>,
@@ -70,7 +70,7 @@ pub struct World {
     control_plane: ControlPlane,
 }
 
-/// A happening that waits for a fact.
+/// A fault that waits for a fact.
 #[derive(Debug)]
 struct Waiting {
     number: usize,
@@ -80,7 +80,7 @@ struct Waiting {
 
 /// Something that befell node-remedy.
 #[derive(Debug, Clone)]
-pub struct Befallen {
+pub struct AppliedFault {
     /// When.
     pub at: Time,
     /// What.
@@ -122,9 +122,9 @@ impl World {
         let rack = devices(scenario);
         let mut agenda = Agenda::default();
         let mut waiting = Vec::new();
-        for (number, happening) in scenario.happenings.iter().enumerate() {
-            match &happening.when {
-                None => agenda.wake(Actor::Happening(number), after(now, happening.at)),
+        for (number, fault) in scenario.faults.iter().enumerate() {
+            match &fault.when {
+                None => agenda.wake(Actor::Fault(number), after(now, fault.at)),
                 Some(trigger) => waiting.push(Waiting { number, left: trigger.time }),
             }
         }
@@ -142,11 +142,11 @@ impl World {
             now,
             agenda,
             turns: 0,
-            happenings: scenario.happenings.clone(),
+            faults: scenario.faults.clone(),
             happened: START,
             waiting,
             heeded: 0,
-            befallen: Vec::new(),
+            applied_fault: Vec::new(),
             sent: Vec::new(),
             machines,
             by_name,
@@ -288,11 +288,11 @@ impl World {
     }
 
     /// Whether nothing is wrong and nothing is to come: machines run and their nodes are ready, no
-    /// incident is open, no happening has a time, and nothing happened for so long.
+    /// incident is open, no fault has a time, and nothing happened for so long.
     pub fn is_calm(&self, since: Duration) -> bool {
         let latest = self.facts.all().last().map_or(START, |fact| fact.at).max(self.happened);
         after(latest, since) <= self.now
-            && !(0..self.happenings.len()).any(|number| self.agenda.has(Actor::Happening(number)))
+            && !(0..self.faults.len()).any(|number| self.agenda.has(Actor::Fault(number)))
             && self.rack.iter().all(Device::is_settled)
             && self.machines.iter().filter(|machine| machine.is_there()).all(|machine| {
                 let node = self.api.peek(&Key::cluster(Kind::Node, &machine.spec.name));
@@ -318,7 +318,7 @@ impl World {
 
     fn turn(&mut self, actor: Actor) -> Option<Time> {
         match actor {
-            Actor::Happening(number) => {
+            Actor::Fault(number) => {
                 self.happen(number);
                 None
             }
@@ -339,8 +339,8 @@ impl World {
     }
 
     /// What befell processes of node-remedy since the last time.
-    pub fn take_befallen(&mut self) -> Vec<Befallen> {
-        std::mem::take(&mut self.befallen)
+    pub fn take_applied_faults(&mut self) -> Vec<AppliedFault> {
+        std::mem::take(&mut self.applied_fault)
     }
 
     /// What machines sent to node-remedy since the last time.
@@ -357,13 +357,13 @@ impl World {
         self.heeded = self.heeded.saturating_add(new.len());
         for fact in new {
             for waiting in &mut self.waiting {
-                let Some(happening) = self.happenings.get(waiting.number) else { continue };
+                let Some(fault) = self.faults.get(waiting.number) else { continue };
                 let means = |trigger: &Trigger| trigger.pattern.means(&fact.what);
-                if waiting.left > 0 && happening.when.as_ref().is_some_and(means) {
+                if waiting.left > 0 && fault.when.as_ref().is_some_and(means) {
                     waiting.left -= 1;
                     if waiting.left == 0 {
-                        let at = after(fact.at, happening.at);
-                        self.agenda.wake(Actor::Happening(waiting.number), at);
+                        let at = after(fact.at, fault.at);
+                        self.agenda.wake(Actor::Fault(waiting.number), at);
                     }
                 }
             }
@@ -372,22 +372,22 @@ impl World {
     }
 
     fn happen(&mut self, number: usize) {
-        let Some(happening) = self.happenings.get(number).cloned() else { return };
+        let Some(fault) = self.faults.get(number).cloned() else { return };
         self.happened = self.now;
-        let Event::OfController(what) = happening.what else { return self.befall(&happening.what) };
+        let Event::OfController(what) = fault.what else { return self.apply_fault(&fault.what) };
         let key = Key::within(Kind::Lease, LEADER_NAMESPACE, LEADER_LEASE);
         let lease = self.api.peek(&key);
         let leader = lease.map(|lease| text(lease, "/spec/holderIdentity").to_owned());
         let leader = leader.unwrap_or_default();
-        self.befallen.push(Befallen { at: self.now, what, leader });
+        self.applied_fault.push(AppliedFault { at: self.now, what, leader });
     }
 
-    /// Lets something befall the cluster now, beside what its scenario says.
-    pub fn befall(&mut self, what: &Event) {
-        self.befall_devices(what);
+    /// Lets something hit the cluster now, beside what its scenario says.
+    pub fn apply_fault(&mut self, what: &Event) {
+        self.apply_to_devices(what);
         let machine = happen::to_machine(what).and_then(|node| self.by_name.get(node).copied());
         if let Some(number) = machine {
-            self.with_machine(number, |machine, stage| happen::befall(machine, stage, what));
+            self.with_machine(number, |machine, stage| happen::apply_fault(machine, stage, what));
             self.agenda.wake(Actor::Machine(number), self.now);
             if let Event::InstanceTerminated(node) = what {
                 self.replace(node);

@@ -196,11 +196,11 @@ pub trait Datagram {
 /// use std::cell::RefCell;
 /// use std::rc::Rc;
 ///
-/// use node_remedy_sdk::testing::{Said, TestHost};
+/// use node_remedy_sdk::testing::{StreamEvent, TestHost};
 /// use node_remedy_sdk::{Connection, Host, NetError, Part};
 ///
 /// let shell = |_: u64, _: u64, data: &[u8]| match data {
-///     b"login secret\n" => vec![(20, Said::Bytes(b"welcome".to_vec()))],
+///     b"login secret\n" => vec![(20, StreamEvent::Bytes(b"welcome".to_vec()))],
 ///     _ => Vec::new(),
 /// };
 /// let host = TestHost::new(30_000)
@@ -218,7 +218,7 @@ pub trait Connection {
     /// Sends all parts as one piece.
     fn write(&self, parts: &[Part<'_, Self::Secret>]) -> Result<(), NetError>;
     /// Waits for some bytes, at most `max`; none at all where the device closed. Where the time has
-    /// passed, [`NetError::Timeout`]. Secrets in them are blotted out with `*`.
+    /// passed, [`NetError::Timeout`]. Secrets in them are redacted with `*`.
     fn read(&self, max: u32, timeout_ms: u32) -> Result<Vec<u8>, NetError>;
     /// What the host sends when this connection ends, for whatever reason, unless it was withdrawn
     /// by an empty farewell.

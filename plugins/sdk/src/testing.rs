@@ -26,7 +26,7 @@ use self::datagram::Link;
 pub use self::datagram::TestDatagram;
 pub use device::{Device, Trace};
 pub use keys::{TestKey, TestSecret};
-pub use stream::{Said, Stream, TestConnection};
+pub use stream::{Stream, StreamEvent, TestConnection};
 
 impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Vec<u8>)>> Device for F {
     fn datagram(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Vec<u8>)> {

@@ -22,7 +22,7 @@ use node_remedy_sdk::{
     fence_plugin,
 };
 
-use plan::{Ask, Plan, Read};
+use plan::{Plan, PlannedRequest, Read};
 use web::Web;
 
 /// The extra field of a request that binds a change to one machine. An outlet knows none, so nothing is
@@ -73,7 +73,7 @@ fn switch<H: Host>(
     request: &Request,
     web: &Web<'_, H>,
     plan: &Plan,
-    change: &Ask,
+    change: &PlannedRequest,
 ) -> Result<Outcome, Failure> {
     if let Some(expected) = request.extra(EXPECT_SYSTEM_UUID) {
         let found = "the device does not say which machine it is: found none";

@@ -13,15 +13,15 @@ pub(crate) struct Plan {
     /// The endpoint in the manifest.
     pub(crate) endpoint: String,
     pub(crate) content_type: String,
-    pub(crate) status: Ask,
+    pub(crate) status: PlannedRequest,
     /// What the action asks for, where it changes anything.
-    pub(crate) change: Option<Ask>,
-    pub(crate) words: Words,
+    pub(crate) change: Option<PlannedRequest>,
+    pub(crate) words: StateField,
 }
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct PlannedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: String,
@@ -31,7 +31,7 @@ pub(crate) struct Ask {
 
 /// Where the state stands in an answer and what it means.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct StateField {
     pointer: String,
     on: Vec<String>,
     off: Vec<String>,
@@ -57,7 +57,7 @@ impl Plan {
         };
         let content_type = request.parameter("content-type").unwrap_or("application/json");
         let content = Content::of(content_type)?;
-        let ask = |action: &str| Ask::of(request, action, content);
+        let ask = |action: &str| PlannedRequest::of(request, action, content);
         let change = match request.action {
             Action::Status => None,
             // Whatever power will need is looked at beforehand.
@@ -76,12 +76,12 @@ impl Plan {
             content_type: content_type.to_owned(),
             status: ask("status")?,
             change,
-            words: Words::of(request)?,
+            words: StateField::of(request)?,
         })
     }
 }
 
-impl Ask {
+impl PlannedRequest {
     fn of(request: &Request, action: &str, content: Content) -> Result<Self, Failure> {
         let named = |what: &str| format!("{action}-{what}");
         let values = Values { plug: &request.plug, action };
@@ -108,7 +108,7 @@ impl Ask {
     }
 }
 
-impl Words {
+impl StateField {
     fn of(request: &Request) -> Result<Self, Failure> {
         let pointer = request.parameter("state-pointer").unwrap_or_default();
         if !pointer.is_empty() && !pointer.starts_with('/') {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use node_remedy_sdk::{Failure, FailureKind, Host, HttpRequest, HttpResponse, NetError};
 
 use crate::limits;
-use crate::plan::{Ask, Plan};
+use crate::plan::{Plan, PlannedRequest};
 
 /// The device, for one call.
 pub(crate) struct Web<'a, H> {
@@ -31,7 +31,7 @@ impl<'a, H: Host> Web<'a, H> {
     }
 
     /// Asks, and gives the body of an answer that says yes.
-    pub(crate) fn ask(&self, ask: &Ask) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn ask(&self, ask: &PlannedRequest) -> Result<Vec<u8>, Failure> {
         let mut headers = Vec::new();
         if !ask.body.is_empty() {
             headers.push(("Content-Type".to_owned(), self.plan.content_type.clone()));
@@ -54,7 +54,7 @@ impl<'a, H: Host> Web<'a, H> {
         }
     }
 
-    fn unanswered(&self, ask: &Ask, error: NetError) -> Failure {
+    fn unanswered(&self, ask: &PlannedRequest, error: NetError) -> Failure {
         let mut failure = error.into_failure(&format!("{} {}", ask.method, ask.path));
         if error == NetError::Timeout && !self.is_heard.get() {
             failure.kind = FailureKind::Unreachable;
@@ -80,7 +80,7 @@ impl<'a, H: Host> Web<'a, H> {
 }
 
 /// What a status other than success means.
-fn refusal(ask: &Ask, response: &HttpResponse) -> Failure {
+fn refusal(ask: &PlannedRequest, response: &HttpResponse) -> Failure {
     let status = response.status;
     let (kind, is_retryable, check) = match status {
         300..=399 => (FailureKind::Protocol, false, "it leads elsewhere; check address and scheme"),

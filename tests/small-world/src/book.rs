@@ -13,8 +13,8 @@ use node_remedy_decide::{
 
 use crate::invariants::Broken;
 use crate::same::{NOW, Since, simplest};
-use crate::words::{end_of, plan, policy, signs, todo_of, view};
-use crate::world::{Heard, Pid, Setting, Todo};
+use crate::words::{end_of, liveness, plan, policy, todo_of, view};
+use crate::world::{CallOutcome, Pid, Setting, Todo};
 
 /// Without a next look a controller looks after this.
 pub const SLEEP_MAX_MS: u32 = 60_000;
@@ -24,17 +24,17 @@ pub struct Known {
     number: u32,
     /// The record.
     pub record: Record,
-    decided: RefCell<HashMap<Asked, Rc<Decided>>>,
+    decided: RefCell<HashMap<Input, Rc<Decided>>>,
     later: RefCell<HashMap<Since, Rc<Known>>>,
 }
 
 /// What happened to a run, as far as decisions tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Asked {
+pub enum Input {
     /// The world was looked at.
     Looked(Sight),
     /// The call under way ended.
-    Ended(Heard),
+    Ended(CallOutcome),
     /// The budget answered.
     Slot {
         /// A slot is held.
@@ -123,7 +123,7 @@ impl Book {
             pod: true,
             attached: true,
         };
-        let view = view(sight, &signs());
+        let view = view(sight, &liveness());
         let (plan, policy) = (&self.plan, &self.policy);
         let opening = Opening { plan, policy, view: &view, epoch: 1, process: Pid::A.name() };
         match open(&opening, NOW) {
@@ -166,7 +166,7 @@ impl Book {
     ///
     /// # Errors
     /// An answer that the model has no place for.
-    pub fn decide(&self, known: &Known, asked: Asked) -> Result<Rc<Decided>, Broken> {
+    pub fn decide(&self, known: &Known, asked: Input) -> Result<Rc<Decided>, Broken> {
         if let Some(found) = known.decided.borrow().get(&asked) {
             return Ok(found.clone());
         }
@@ -184,22 +184,23 @@ impl Book {
         Ok(decided)
     }
 
-    fn step(&self, record: Record, asked: Asked) -> Result<node_remedy_decide::Transition, Broken> {
+    fn step(&self, record: Record, asked: Input) -> Result<node_remedy_decide::Transition, Broken> {
         let (plan, policy) = (&self.plan, &self.policy);
         let seen;
         let event = match asked {
-            Asked::Looked(sight) => {
-                let signs = if sight.is_old { record.signs_at_open.clone() } else { signs() };
-                seen = view(sight, &signs);
+            Input::Looked(sight) => {
+                let liveness =
+                    if sight.is_old { record.liveness_at_open.clone() } else { liveness() };
+                seen = view(sight, &liveness);
                 Event::Looked(&seen)
             }
-            Asked::Ended(heard) => {
+            Input::Ended(heard) => {
                 let open = record.in_flight().ok_or(Broken::model("an end of no call"))?;
                 Event::Ended { op: open.id, end: end_of(heard) }
             }
-            Asked::Slot { granted: true } => Event::Slot(SlotAnswer::Granted),
-            Asked::Slot { granted: false } => Event::Slot(SlotAnswer::Refused),
-            Asked::Adopted { epoch, pid } => {
+            Input::Slot { granted: true } => Event::Slot(SlotAnswer::Granted),
+            Input::Slot { granted: false } => Event::Slot(SlotAnswer::Refused),
+            Input::Adopted { epoch, pid } => {
                 Event::Adopted { epoch: u64::from(epoch), process: pid.name().to_owned() }
             }
         };

@@ -7,7 +7,7 @@ use crate::clock::ms_u16;
 use crate::invariants::{Broken, at_call, at_command, at_send};
 use crate::moves::Went;
 use crate::process::may_send;
-use crate::world::{Heard, Late, Pid, Sending, Setting, World};
+use crate::world::{CallOutcome, Late, Pid, Sending, Setting, World};
 
 /// How long after a call the device of a bug carries it out at most.
 const LATER_MS: u16 = 60_000;
@@ -18,15 +18,15 @@ pub const BOOT_MS_MAX: u16 = 4_000;
 pub const BOOT_MS_MIN: u16 = 2_000;
 
 /// What keeps a call from being sent at all.
-fn held_back(world: &World, pid: Pid, action: Action, setting: &Setting) -> Option<Heard> {
+fn held_back(world: &World, pid: Pid, action: Action, setting: &Setting) -> Option<CallOutcome> {
     let process = world.process(pid);
     let (term, incident) = (process.term.as_ref()?, process.incident()?);
     let fresh = |age_ms: u16| u64::from(age_ms) <= VIEW_AGE_MAX.0;
     let is_fresh = incident.look.is_some_and(|look| fresh(look.age_ms));
     if action == Action::Off && !is_fresh && !setting.has(Bug::NoAgeLimit) {
-        return Some(Heard::HeldBack);
+        return Some(CallOutcome::HeldBack);
     }
-    (!may_send(term, setting)).then_some(Heard::NotLeader)
+    (!may_send(term, setting)).then_some(CallOutcome::NotLeader)
 }
 
 /// The action of the call that a process has under way.
@@ -43,7 +43,7 @@ pub fn call(
     went: Went,
     is_recorded: bool,
     setting: &Setting,
-) -> Result<Heard, Broken> {
+) -> Result<CallOutcome, Broken> {
     at_call(is_recorded)?;
     let action = action_of(world, pid)?;
     if let Some(why) = held_back(world, pid, action, setting) {
@@ -57,16 +57,18 @@ pub fn call(
         && setting.has(Bug::NoVerifyingRead)
         && world.truth.unread.is_some_and(|(last, _)| last == Action::Off)
     {
-        return Ok(Heard::Off);
+        return Ok(CallOutcome::Off);
     }
     at_send(world, pid)?;
     if world.device.dead {
-        return Ok(Heard::Unreachable);
+        return Ok(CallOutcome::Unreachable);
     }
     match action {
-        Action::Monitor => Ok(if went == Went::Well { Heard::On } else { Heard::Unreachable }),
+        Action::Monitor => {
+            Ok(if went == Went::Well { CallOutcome::On } else { CallOutcome::Unreachable })
+        }
         Action::Status if went == Went::Well => Ok(read(world)),
-        Action::Status => Ok(Heard::Unreachable),
+        Action::Status => Ok(CallOutcome::Unreachable),
         Action::Off | Action::On | Action::Reset => {
             at_command(world, pid, action)?;
             Ok(command(world, action, went, setting))
@@ -88,28 +90,28 @@ pub fn stop_before_send(world: &mut World, pid: Pid) -> Result<(), Broken> {
 }
 
 /// The bytes of a process that goes on leave now, whatever has happened since.
-pub fn send_late(world: &mut World, sending: Sending) -> Heard {
+pub fn send_late(world: &mut World, sending: Sending) -> CallOutcome {
     if world.device.dead {
-        return Heard::Nothing;
+        return CallOutcome::Nothing;
     }
     land_late(world, sending.action);
     answer(sending.action)
 }
 
-fn read(world: &mut World) -> Heard {
+fn read(world: &mut World) -> CallOutcome {
     let truth = &mut world.truth;
     truth.unread = None;
     if world.node.powered {
-        return Heard::On;
+        return CallOutcome::On;
     }
     truth.confirmed = true;
     truth.rebooted = false;
     truth.alive_since = false;
     truth.powered_by_other = false;
-    Heard::Off
+    CallOutcome::Off
 }
 
-fn command(world: &mut World, action: Action, went: Went, setting: &Setting) -> Heard {
+fn command(world: &mut World, action: Action, went: Went, setting: &Setting) -> CallOutcome {
     let is_heard = matches!(went, Went::Well | Went::Lied);
     world.truth.unread = Some((action, is_heard));
     world.truth.confirmed = false;
@@ -128,16 +130,16 @@ fn command(world: &mut World, action: Action, went: Went, setting: &Setting) -> 
     }
     match (is_heard, setting.has(Bug::SilenceIsNo)) {
         (true, _) => answer(action),
-        (false, true) => Heard::Unreachable,
-        (false, false) => Heard::Nothing,
+        (false, true) => CallOutcome::Unreachable,
+        (false, false) => CallOutcome::Nothing,
     }
 }
 
 /// What a device says of itself after a command.
-const fn answer(action: Action) -> Heard {
+const fn answer(action: Action) -> CallOutcome {
     match action {
-        Action::Off => Heard::Off,
-        Action::Status | Action::On | Action::Reset | Action::Monitor => Heard::On,
+        Action::Off => CallOutcome::Off,
+        Action::Status | Action::On | Action::Reset | Action::Monitor => CallOutcome::On,
     }
 }
 

@@ -9,7 +9,7 @@
 //! In the order of reading: [`world`] is one moment, [`moves`] what can happen next, [`process`]
 //! how a controller goes about an incident, [`device`] what comes of a call, [`clock`] how time
 //! passes, [`invariants`] what must hold; [`book`] keeps decisions, [`same`] and [`same_world`] say
-//! when two records and two worlds are one, [`search`] is the way through all of it and [`story`]
+//! when two records and two worlds are one, [`search`] is the way through all of it and [`trace`]
 //! tells one. [`bug`] lists what can be broken on purpose.
 
 pub mod book;
@@ -22,7 +22,7 @@ pub mod process;
 pub mod same;
 pub mod same_world;
 pub mod search;
-pub mod story;
+pub mod trace;
 mod words;
 pub mod world;
 

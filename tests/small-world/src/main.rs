@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Parser;
 use node_remedy_small_world::bug::Bug;
 use node_remedy_small_world::search::{Found, search};
-use node_remedy_small_world::story::story;
+use node_remedy_small_world::trace::trace;
 use node_remedy_small_world::world::Setting;
 
 /// Everything that can happen to one node, its machine and two controllers.
@@ -75,7 +75,7 @@ fn report(setting: &Setting, found: &Found, seconds: f64) {
         None => println!("every run ends within {} moves of its last fault", found.steps_to_end),
         Some((broken, way)) => {
             println!("\n{broken}\nafter {} moves:", way.len());
-            for line in story(setting, way) {
+            for line in trace(setting, way) {
                 println!("{line}");
             }
         }

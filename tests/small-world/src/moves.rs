@@ -372,7 +372,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// What a call does, for the story.
+/// What a call does, for the trace.
 pub const fn verb(action: Action) -> &'static str {
     match action {
         Action::Status => "read",

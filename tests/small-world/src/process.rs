@@ -11,14 +11,14 @@ use node_remedy_decide::{FOREIGN_CALL_MAX, Phase};
 
 use self::acting::{act, take_task};
 use self::term::{crash, fall_silent, pause, pause_in_call, renew, resume, take_lease};
-use crate::book::{Asked, Book, Decided, Known, SLEEP_MAX_MS, Sight};
+use crate::book::{Book, Decided, Input, Known, SLEEP_MAX_MS, Sight};
 use crate::bug::Bug;
 use crate::clock::ms_u16;
 use crate::invariants::{Broken, at_write};
 use crate::moves::{Sent, Step, Went};
 use crate::same::{NOW, Since};
 use crate::world::{
-    Health, Heard, Incident, Look, Meant, Pending, Pid, Setting, Stage, Term, Todo, World,
+    CallOutcome, Health, Incident, Look, Meant, Pending, Pid, Setting, Stage, Term, Todo, World,
 };
 
 pub(crate) use self::term::put_down;
@@ -165,7 +165,7 @@ fn take_up(world: &mut World, pid: Pid, setting: &Setting, book: &Book) -> Resul
     let is_unheard = record.in_flight().is_some() && !setting.has(Bug::ResumesOwnCalls);
     let mut pending = (is_foreign || is_unheard).then_some(Pending::Adopted);
     if is_foreign && setting.has(Bug::ForgetsForeignCalls) && record.in_flight().is_some() {
-        pending = Some(Pending::Ended(Heard::HeldBack));
+        pending = Some(Pending::Ended(CallOutcome::HeldBack));
     }
     if is_foreign && setting.has(Bug::ForgetsRestarts) && record.restarts > 0 {
         let mut record = record.clone();
@@ -197,9 +197,9 @@ fn decide_pending(
     let epoch = world.process(pid).term.as_ref().map_or(0, |term| term.epoch);
     let incident = incident_of(world, pid)?;
     let asked = match incident.pending.take().ok_or(Broken::model("nothing is pending"))? {
-        Pending::Adopted => Asked::Adopted { epoch, pid },
-        Pending::Slot { granted } => Asked::Slot { granted },
-        Pending::Ended(heard) => Asked::Ended(heard),
+        Pending::Adopted => Input::Adopted { epoch, pid },
+        Pending::Slot { granted } => Input::Slot { granted },
+        Pending::Ended(heard) => Input::Ended(heard),
     };
     let decided = book.decide(&incident.held, asked)?;
     mean(incident, &decided, setting);
@@ -221,7 +221,7 @@ fn look(world: &mut World, pid: Pid, setting: &Setting, book: &Book) -> Result<(
     let incident = incident_of(world, pid)?;
     incident.look_wanted = false;
     incident.look = Some(look);
-    let decided = book.decide(&incident.held, Asked::Looked(sight))?;
+    let decided = book.decide(&incident.held, Input::Looked(sight))?;
     mean(incident, &decided, setting);
     Ok(())
 }
@@ -248,7 +248,7 @@ fn look_at_cache(
         incident.look = Some(look);
     }
     let next_look_ms = incident.next_look_ms;
-    let decided = book.decide(&incident.held, Asked::Looked(sight))?;
+    let decided = book.decide(&incident.held, Input::Looked(sight))?;
     mean(incident, &decided, setting);
     incident.next_look_ms = incident.next_look_ms.min(next_look_ms);
     Ok(())

@@ -6,9 +6,9 @@
 //! same way.
 
 use node_remedy_decide::{
-    Action, End, Evidence, FOREIGN_CALL_MAX, Goal, LOOK_EVERY, OpId, Operation, PARKED_LOOK_EVERY,
-    PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState, ROUND_PAUSES_MAX, Record, Signs,
-    Span, Time, WRITE_LATE_MAX,
+    Action, End, Evidence, FOREIGN_CALL_MAX, Goal, LOOK_EVERY, Liveness, OpId, Operation,
+    PARKED_LOOK_EVERY, PROBE_EVERY, PROOF_READ_AGE_MAX, ParkReason, Phase, PlugState,
+    ROUND_PAUSES_MAX, Record, Span, Time, WRITE_LATE_MAX,
 };
 
 use crate::world::Pid;
@@ -61,7 +61,7 @@ pub fn simplest(mut record: Record, since: Since) -> Record {
     number_operations(&mut record);
     rename(&mut record, since);
     let boot = BOOT + u64::from(since.rebooted);
-    rank_signs(&mut record, Time(LIFE.0 + u64::from(since.reported)), boot);
+    rank_liveness(&mut record, Time(LIFE.0 + u64::from(since.reported)), boot);
     see_from(&mut record, now);
     record
 }
@@ -223,10 +223,10 @@ fn rename(record: &mut Record, since: Since) {
 }
 
 /// Signs of life are compared with each other and with the last one, never subtracted.
-fn rank_signs(record: &mut Record, life: Time, boot: u64) {
-    let mut all: Vec<&mut Signs> = vec![&mut record.signs_at_open];
-    all.extend(record.baseline.as_mut().map(|one| &mut one.signs));
-    all.extend(record.proof.as_mut().map(|one| &mut one.signs));
+fn rank_liveness(record: &mut Record, life: Time, boot: u64) {
+    let mut all: Vec<&mut Liveness> = vec![&mut record.liveness_at_open];
+    all.extend(record.baseline.as_mut().map(|one| &mut one.liveness));
+    all.extend(record.proof.as_mut().map(|one| &mut one.liveness));
     let mut lives: Vec<u64> = all.iter().filter_map(|one| one.reported).map(|at| at.0).collect();
     lives.push(life.0);
     let mut boots: Vec<u64> = all.iter().filter_map(|one| one.boot_id.parse().ok()).collect();
@@ -235,15 +235,15 @@ fn rank_signs(record: &mut Record, life: Time, boot: u64) {
         list.sort_unstable();
         list.dedup();
     }
-    for signs in all {
+    for liveness in all {
         let later =
             |list: &[u64], one: u64| list.iter().filter(|other| **other > one).count() as u64;
-        if let Some(at) = signs.reported {
+        if let Some(at) = liveness.reported {
             let at = Time(LIFE.0.saturating_sub(later(&lives, at.0)));
-            (signs.lease_renewed, signs.reported) = (Some(at), Some(at));
+            (liveness.lease_renewed, liveness.reported) = (Some(at), Some(at));
         }
-        if let Ok(one) = signs.boot_id.parse::<u64>() {
-            signs.boot_id = BOOT.saturating_sub(later(&boots, one)).to_string();
+        if let Ok(one) = liveness.boot_id.parse::<u64>() {
+            liveness.boot_id = BOOT.saturating_sub(later(&boots, one)).to_string();
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use node_remedy_decide::{
     Access, AttachmentView, Backing, Binding, Crossing, Deletion, Dump, Effect, End, Execution,
-    Failure, FailureKind, Feed, Freshness, Kind, Method, NeededFor, Neighbours, Node, NodeView,
-    People, Plan, PlugState, PodView, RunPolicy, Signs, Span, Stage, Time, Verdict, View,
+    Failure, FailureKind, Feed, Freshness, Kind, Liveness, Method, NeededFor, Neighbours, Node,
+    NodeView, People, Plan, PlugState, PodView, RunPolicy, Span, Stage, Time, Verdict, View,
     VolumeView,
 };
 
 use crate::book::Sight;
 use crate::invariants::Broken;
 use crate::same::{BOOT, LIFE, NOW};
-use crate::world::{Heard, Setting, TASKS_MAX, Task, Todo};
+use crate::world::{CallOutcome, Setting, TASKS_MAX, Task, Todo};
 
 /// What the device calls the machine, and the node itself.
 const IDENTITY: (&str, &str) = ("system-uuid", "4c4c4544-0042");
@@ -64,11 +64,11 @@ pub(crate) fn policy(setting: &Setting) -> RunPolicy {
     }
 }
 
-pub(crate) fn signs() -> Signs {
-    Signs { boot_id: BOOT.to_string(), lease_renewed: Some(LIFE), reported: Some(LIFE) }
+pub(crate) fn liveness() -> Liveness {
+    Liveness { boot_id: BOOT.to_string(), lease_renewed: Some(LIFE), reported: Some(LIFE) }
 }
 
-pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
+pub(crate) fn view(sight: Sight, liveness: &Liveness) -> View {
     let volume = VolumeView {
         backing: Backing::Persistent {
             name: "pv-db-0".to_owned(),
@@ -96,7 +96,7 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
     };
     let node = NodeView {
         uid: NODE_UID.to_owned(),
-        signs: signs.clone(),
+        liveness: liveness.clone(),
         created_at: Time(0),
         conditions: Vec::new(),
         boot_heard_at: Time(0),
@@ -138,19 +138,19 @@ pub(crate) fn view(sight: Sight, signs: &Signs) -> View {
     }
 }
 
-pub(crate) fn end_of(heard: Heard) -> End {
+pub(crate) fn end_of(heard: CallOutcome) -> End {
     let answered = |state| {
         let (field, value) = IDENTITY;
         End::Succeeded { state, identity: vec![(field.to_owned(), value.to_owned())] }
     };
     let not_sent = |kind| End::NotAttempted(Failure { kind, detail: String::new() });
     match heard {
-        Heard::On => answered(PlugState::On),
-        Heard::Off => answered(PlugState::Off),
-        Heard::HeldBack => not_sent(FailureKind::Cancelled),
-        Heard::NotLeader => not_sent(FailureKind::Other),
-        Heard::Unreachable => not_sent(FailureKind::Unreachable),
-        Heard::Nothing => End::Indeterminate,
+        CallOutcome::On => answered(PlugState::On),
+        CallOutcome::Off => answered(PlugState::Off),
+        CallOutcome::HeldBack => not_sent(FailureKind::Cancelled),
+        CallOutcome::NotLeader => not_sent(FailureKind::Other),
+        CallOutcome::Unreachable => not_sent(FailureKind::Unreachable),
+        CallOutcome::Nothing => End::Indeterminate,
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::AskRemedy(_)
-            | Effect::SignNode { .. } => {
+            | Effect::SymptomNode { .. } => {
                 return Err(Broken::model("an effect that this world has no use for"));
             }
         }

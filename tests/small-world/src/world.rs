@@ -212,12 +212,12 @@ pub enum Pending {
         granted: bool,
     },
     /// A call's end.
-    Ended(Heard),
+    Ended(CallOutcome),
 }
 
 /// What is known of a call after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Heard {
+pub enum CallOutcome {
     /// The plug reads on, by the device's word.
     On,
     /// The plug reads off, by the device's word.

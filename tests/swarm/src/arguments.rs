@@ -1,4 +1,4 @@
-//! What is typed after `cargo xtask sim`, and what of it a night has to be played again with.
+//! What is typed after `cargo xtask sim`, and what of it a run has to be played again with.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use node_remedy_decide::bug::Bug;
 
-/// How many nodes a night may be asked to have: two are no majority, and beyond nine a night only
+/// How many nodes a run may be asked to have: two are no majority, and beyond nine a run only
 /// takes longer.
 const NODES: RangeInclusive<u64> = 3..=9;
 /// Simulated minutes, where nobody says.
 const MINUTES: u64 = 25;
 
-/// Plays nights drawn from seeds, each with node-remedy, its plugin and every kind of trouble.
+/// Plays runs drawn from seeds, each with node-remedy, its plugin and every kind of trouble.
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo xtask sim",
@@ -25,27 +25,27 @@ const MINUTES: u64 = 25;
   cargo xtask sim --seeds 1000000 --for 5
   cargo xtask sim --seeds 1000 --nodes 3
   cargo xtask sim --seeds 1000 --nodes 5..9
-  cargo xtask sim --seeds 1000 --output json > nights.json
+  cargo xtask sim --seeds 1000 --output json > runs.json
   cargo xtask sim --bugs --seeds 500
   cargo xtask sim --crash
 
-Of the first nights that break a promise the shortest are sought that still do; these, their logs
-and reports are in target/nights.
+Of the first runs that break a promise the shortest are sought that still do; these, their logs
+and reports are in target/runs.
 
 Exit code 0: no promise was broken; 1: one was, or nothing could be played."
 )]
 pub(crate) struct Arguments {
-    /// How many nights.
+    /// How many runs.
     #[arg(long, default_value_t = 1_000)]
     pub(crate) seeds: u64,
-    /// The first night's seed.
+    /// The first run's seed.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Plays as many nights as this many minutes allow, up to --seeds; with --crash, as many plans, of all
+    /// Plays as many runs as this many minutes allow, up to --seeds; with --crash, as many plans, of all
     /// scenarios alike.
     #[arg(long = "for", value_name = "MINUTES")]
     pub(crate) minutes_real: Option<u64>,
-    /// Plays one night twice, the second time while other threads play others, and prints all that
+    /// Plays one run twice, the second time while other threads play others, and prints all that
     /// happened.
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
     pub(crate) replay: Option<u64>,
@@ -55,22 +55,22 @@ pub(crate) struct Arguments {
     /// With --crash these scenarios only, by name.
     #[arg(long, value_name = "SCENARIO", requires = "crash")]
     pub(crate) only: Vec<String>,
-    /// Sows each known bug on purpose, and says how many nights it takes to find it.
+    /// Sows each known bug on purpose, and says how many runs it takes to find it.
     #[arg(long, conflicts_with_all = ["seed", "replay"])]
     pub(crate) bugs: bool,
-    /// With --bugs stops at the first that tells of a bug: the corpus of attacks, a scenario, a night.
+    /// With --bugs stops at the first that tells of a bug: the corpus of attacks, a scenario, a run.
     #[arg(long, requires = "bugs")]
     pub(crate) first_only: bool,
-    /// With --bugs this bug only; else plays the nights with it.
+    /// With --bugs this bug only; else plays the runs with it.
     #[arg(long, value_name = "BUG")]
     pub(crate) bug: Option<String>,
     /// With --bugs writes their table into this file, between the marks for it.
     #[arg(long, value_name = "FILE", requires = "bugs")]
     pub(crate) write: Option<PathBuf>,
-    /// Simulated minutes of a night.
+    /// Simulated minutes of a run.
     #[arg(long, default_value_t = MINUTES, value_parser = clap::value_parser!(u64).range(10..=120))]
     pub(crate) minutes: u64,
-    /// Nodes of a night: so many, or drawn from LOW to HIGH, both of 3 to 9. Without it mostly 3
+    /// Nodes of a run: so many, or drawn from LOW to HIGH, both of 3 to 9. Without it mostly 3
     /// to 5, sometimes 7.
     #[arg(
         long,
@@ -98,7 +98,7 @@ pub(crate) enum Output {
 }
 
 impl Arguments {
-    /// How long a night lasts, in simulated time.
+    /// How long a run lasts, in simulated time.
     pub(crate) fn lasts(&self) -> Duration {
         Duration::from_mins(self.minutes)
     }
@@ -119,7 +119,7 @@ impl Arguments {
         self.bug.as_ref().map(named).transpose()
     }
 
-    /// The command that plays one of these nights again, up to its seed.
+    /// The command that plays one of these runs again, up to its seed.
     pub(crate) fn replay_command(&self) -> String {
         let mut command = "cargo xtask sim".to_owned();
         let mut say = |flag: &str, value: &str| {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_is_played_again_with_what_it_was_drawn_with() {
+    fn a_run_is_played_again_with_what_it_was_drawn_with() {
         assert_eq!(parsed("sim --seeds 5").replay_command(), "cargo xtask sim --replay");
         let all = parsed("sim --bug old-leave --nodes 5 --minutes 30 --seeds 7");
         let again = all.replay_command();

@@ -17,29 +17,28 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     let threads = arguments.threads();
     node_remedy_swarm::bugs::all_is_well_without(threads)?;
     let search = Search {
-        nights: arguments.seeds,
+        runs: arguments.seeds,
         lasts: arguments.lasts(),
         threads,
         first_only: arguments.first_only,
     };
     let bugs = bug.map_or_else(|| Bug::ALL.to_vec(), |bug| vec![bug]);
-    let mut table = String::from(
-        "| invariant | bug | found by | nights | scenarios |\n|---|---|---|---|---|\n",
-    );
+    let mut table =
+        String::from("| invariant | bug | found by | runs | scenarios |\n|---|---|---|---|---|\n");
     print!("{table}");
     let (mut unfound, mut moved) = (Vec::new(), Vec::new());
     for bug in bugs {
         let found = node_remedy_swarm::bugs::seek(bug, &search)?;
         let is_found = found.is_found();
-        let Found { bug, corpus, scenarios, nights, is_moved } = found;
+        let Found { bug, corpus, scenarios, runs, is_moved } = found;
         if !is_found {
             unfound.push(bug.name());
         }
         if is_moved {
             moved.push(bug.name());
         }
-        let (by, nights) = match nights {
-            Some((nights, found)) => (found.join(" "), nights.to_string()),
+        let (by, runs) = match runs {
+            Some((runs, found)) => (found.join(" "), runs.to_string()),
             None if !corpus.is_empty() => {
                 (format!("{} in the corpus of attacks", corpus.join(" ")), "–".to_owned())
             }
@@ -55,7 +54,7 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
             [one, rest @ ..] => format!("{one} and {} more", rest.len()),
         };
         let (invariant, name) = (bug.invariant(), bug.name());
-        let row = format!("| {invariant} | {name} | {by} | {nights} | {scenarios} |\n");
+        let row = format!("| {invariant} | {name} | {by} | {runs} | {scenarios} |\n");
         print!("{row}");
         table.push_str(&row);
     }
@@ -64,7 +63,7 @@ pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<Ex
     if !moved.is_empty() {
         let names = moved.join(" ");
         println!(
-            "tests/swarm/known-finds.txt is out of date for: {names}. Write there the scenario, or the seed of the night, \
+            "tests/swarm/known-finds.txt is out of date for: {names}. Write there the scenario, or the seed of the run, \
              that found them now: then it is played first"
         );
     }

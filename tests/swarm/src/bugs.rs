@@ -1,4 +1,4 @@
-//! The test of the test: bugs sown on purpose, one at a time, and how soon they are found.
+//! The test of the test: bugs seeded on purpose, one at a time, and how soon they are found.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use node_remedy_decide::bug::{Bug, sow};
 use crate::checks::Violation;
 use crate::corpus;
 use crate::crash::{Reference, Wrong, scenarios, seams};
-use crate::play::{Outcome, night};
+use crate::play::{Outcome, run};
 
-/// What became of one sown bug.
+/// What became of one seeded bug.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// Which.
@@ -21,25 +21,25 @@ pub struct Found {
     pub corpus: Vec<&'static str>,
     /// The scenarios of tests/scenarios and tests/seams in which it breaks invariants, and which.
     pub scenarios: Vec<(String, Vec<&'static str>)>,
-    /// How many nights it took, and the invariants that the last of them broke; `None` if none of
+    /// How many runs it took, and the invariants that the last of them broke; `None` if none of
     /// them did.
-    pub nights: Option<(u64, Vec<&'static str>)>,
+    pub runs: Option<(u64, Vec<&'static str>)>,
     /// Whether what found it before finds it no longer.
     pub is_moved: bool,
 }
 
-/// Nights in which a bug is sought that the corpus or a scenario has found.
+/// Runs in which a bug is sought that the corpus or a scenario has found.
 const A_FEW: u64 = 60;
 
-/// What found bugs before, `BUG SEED` or `BUG SCENARIO` a line. With `--first-only` that night or scenario is played
+/// What found bugs before, `BUG SEED` or `BUG SCENARIO` a line. With `--first-only` that run or scenario is played
 /// first; where it finds its bug no longer, the bug is sought as ever.
 const KNOWN: &str = include_str!("../known-finds.txt");
 
 /// How a bug is sought.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
-    /// Nights where neither the corpus nor a scenario tells.
-    pub nights: u64,
+    /// Runs where neither the corpus nor a scenario tells.
+    pub runs: u64,
     /// How long each is, simulated.
     pub lasts: Duration,
     /// How many are played at a time.
@@ -48,8 +48,8 @@ pub struct Search {
     pub first_only: bool,
 }
 
-/// Sows a bug, plays the corpus, the scenarios, and nights from seed 0 on until one breaks an invariant: a few
-/// where corpus or scenario has told already, up to `nights` where none has.
+/// Sows a bug, plays the corpus, the scenarios, and runs from seed 0 on until one breaks an invariant: a few
+/// where corpus or scenario has told already, up to `runs` where none has.
 pub fn seek(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     sow(Some(bug));
     let found = found(bug, search);
@@ -59,7 +59,7 @@ pub fn seek(bug: Bug, search: &Search) -> anyhow::Result<Found> {
 
 fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
     let mut found =
-        Found { bug, corpus: Vec::new(), scenarios: Vec::new(), nights: None, is_moved: false };
+        Found { bug, corpus: Vec::new(), scenarios: Vec::new(), runs: None, is_moved: false };
     let known = known_place(bug).filter(|_| search.first_only);
     if let Some(place) = known {
         play_known(&mut found, search, place)?;
@@ -73,38 +73,38 @@ fn found(bug: Bug, search: &Search) -> anyhow::Result<Found> {
         return Ok(found);
     }
     play_scenarios(&mut found, search, None)?;
-    let nights = match (found.is_found(), search.first_only) {
+    let runs = match (found.is_found(), search.first_only) {
         (true, true) => return Ok(found),
-        (true, false) => search.nights.min(A_FEW),
-        (false, _) => search.nights,
+        (true, false) => search.runs.min(A_FEW),
+        (false, _) => search.runs,
     };
-    let Some(first) = first_that_breaks(nights, search.lasts, search.threads)? else {
+    let Some(first) = first_that_breaks(runs, search.lasts, search.threads)? else {
         return Ok(found);
     };
-    let seed = first.night.seed;
-    anyhow::ensure!(is_sound(bug, seed, search)?, "night {seed} goes wrong without any bug");
-    found.nights = Some((seed + 1, invariants(&first.broken)));
+    let seed = first.run.seed;
+    anyhow::ensure!(is_sound(bug, seed, search)?, "run {seed} goes wrong without any bug");
+    found.runs = Some((seed + 1, invariants(&first.broken)));
     Ok(found)
 }
 
-/// Plays the night or the scenario that found a bug before.
+/// Plays the run or the scenario that found a bug before.
 fn play_known(found: &mut Found, search: &Search, place: &str) -> anyhow::Result<()> {
     let Ok(seed) = place.parse() else { return play_scenarios(found, search, Some(place)) };
-    let broken = invariants(&night(seed, search.lasts)?.broken);
+    let broken = invariants(&run(seed, search.lasts)?.broken);
     let is_found = !broken.is_empty() && is_sound(found.bug, seed, search)?;
-    found.nights = Some((seed + 1, broken)).filter(|_| is_found);
+    found.runs = Some((seed + 1, broken)).filter(|_| is_found);
     Ok(())
 }
 
-/// Whether a night goes well without the bug that is sown: one that does not would find every bug.
+/// Whether a run goes well without the bug that is seeded: one that does not would find every bug.
 fn is_sound(bug: Bug, seed: u64, search: &Search) -> anyhow::Result<bool> {
     sow(None);
-    let outcome = night(seed, search.lasts);
+    let outcome = run(seed, search.lasts);
     sow(Some(bug));
     Ok(outcome?.broken.is_empty())
 }
 
-/// The seed of the night, or the name of the scenario, that found this bug before.
+/// The seed of the run, or the name of the scenario, that found this bug before.
 fn known_place(bug: Bug) -> Option<&'static str> {
     let mut lines = KNOWN.lines().filter_map(|line| line.split_once(' '));
     Some(lines.find(|(name, _)| *name == bug.name())?.1)
@@ -114,7 +114,7 @@ impl Found {
     /// Whether an invariant found it. That a scenario goes otherwise than it says does not count: whoever wrote it knew what
     /// to expect.
     pub fn is_found(&self) -> bool {
-        self.nights.is_some() || !self.scenarios.is_empty() || !self.corpus.is_empty()
+        self.runs.is_some() || !self.scenarios.is_empty() || !self.corpus.is_empty()
     }
 }
 
@@ -184,20 +184,20 @@ fn side_by_side(
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         let joined = running.into_iter().map(|one| {
-            let panicked = || Err(anyhow::anyhow!("a night panicked"));
+            let panicked = || Err(anyhow::anyhow!("a run panicked"));
             one.join().unwrap_or_else(|_| panicked())
         });
         joined.collect()
     })
 }
 
-/// The first of so many nights, whatever the number of threads.
+/// The first of so many runs, whatever the number of threads.
 fn first_that_breaks(
-    nights: u64,
+    runs: u64,
     lasts: Duration,
     threads: usize,
 ) -> anyhow::Result<Option<Outcome>> {
-    let (next, end) = (AtomicU64::new(0), AtomicU64::new(nights));
+    let (next, end) = (AtomicU64::new(0), AtomicU64::new(runs));
     let first: Mutex<Option<Outcome>> = Mutex::new(None);
     side_by_side(threads, || {
         loop {
@@ -205,13 +205,13 @@ fn first_that_breaks(
             if seed >= end.load(Ordering::SeqCst) {
                 return Ok(());
             }
-            let outcome = night(seed, lasts)?;
+            let outcome = run(seed, lasts)?;
             if outcome.broken.is_empty() {
                 continue;
             }
             end.fetch_min(seed, Ordering::SeqCst);
             let Ok(mut first) = first.lock() else { return Ok(()) };
-            if first.as_ref().is_none_or(|other| seed < other.night.seed) {
+            if first.as_ref().is_none_or(|other| seed < other.run.seed) {
                 *first = Some(outcome);
             }
         }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_known_find_is_of_a_bug_in_a_night_or_a_scenario_that_is_there() {
+    fn each_known_find_is_of_a_bug_in_a_run_or_a_scenario_that_is_there() {
         let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         for line in KNOWN.lines() {
             let bug = Bug::ALL.iter().find(|bug| line.starts_with(&format!("{} ", bug.name())));

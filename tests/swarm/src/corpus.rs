@@ -3,7 +3,7 @@
 //! gate is shut (S4).
 //!
 //! One attack after another, each by itself, in a network that notes whom it reached. The whole corpus on real
-//! parts is `tests/tests/plugins_attacks`; here is what a sown bug must show in.
+//! parts is `tests/tests/plugins_attacks`; here is what a seeded bug must show in.
 
 pub mod asked;
 pub mod canary;
@@ -26,7 +26,7 @@ use node_remedy_sandbox::{
     SendGate, TokioClock, Verdict,
 };
 
-use self::asked::Asked;
+use self::asked::AttackCall;
 use self::attempts::{Attempt, all};
 use self::network::Network;
 use crate::checks::Violation;
@@ -163,7 +163,7 @@ async fn call(
     network: &Arc<Network>,
 ) -> anyhow::Result<CallReport> {
     let parameters = attempt.parameters.iter();
-    let asked = Asked {
+    let asked = AttackCall {
         deed: attempt.deed.to_owned(),
         action: attempt.action,
         parameters: parameters.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),

@@ -1,5 +1,5 @@
 //! Every crash point: the calls of the scenarios under tests/scenarios, each with each way in which
-//! it can go wrong, played to the end and held against the invariants and against the night in
+//! it can go wrong, played to the end and held against the invariants and against the run in
 //! which nothing went wrong.
 
 use std::cell::{Cell, RefCell};
@@ -28,7 +28,7 @@ use crate::setting::setting_of;
 
 /// Where the scenarios lie, seen from the top of the repository.
 pub const SCENARIOS: &str = "tests/scenarios";
-/// Those with happenings at fixed times, which a fault's delay would pass: they are played without.
+/// Those with faults at fixed times, which a fault's delay would pass: they are played without.
 const SEAMS: &str = "tests/seams";
 /// A process that crashed is back after this.
 const BACK_AFTER: Duration = Duration::from_secs(1);
@@ -102,7 +102,7 @@ impl Fault {
     }
 }
 
-/// A call of a night in which nothing went wrong.
+/// A call of a run in which nothing went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// As audit logs name it.
@@ -113,7 +113,7 @@ pub struct Call {
     pub at: Duration,
 }
 
-/// One way in which a night goes wrong.
+/// One way in which a run goes wrong.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The scenario.
@@ -209,7 +209,7 @@ impl Reference {
     /// Every plan for this scenario: each call from shortly before trouble begins on, until a while
     /// after the incident is over.
     pub fn plans(self: &Arc<Self>) -> Vec<Plan> {
-        let trouble = self.scenario.happenings.iter().filter(|one| one.when.is_none());
+        let trouble = self.scenario.faults.iter().filter(|one| one.when.is_none());
         let is_fault = |what: &Event| {
             matches!(
                 what,
@@ -301,7 +301,7 @@ pub struct Sum {
     pub of: usize,
     /// Each scenario's calls and plans.
     pub scenarios: Vec<(String, usize, usize)>,
-    /// What went wrong: the plan, and what is wrong with its night.
+    /// What went wrong: the plan, and what is wrong with its run.
     pub wrong: Vec<Vec<String>>,
 }
 
@@ -376,7 +376,7 @@ pub fn every_point(
     };
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
-        let panicked = |_| Err(anyhow::anyhow!("a night panicked"));
+        let panicked = |_| Err(anyhow::anyhow!("a run panicked"));
         running.into_iter().try_for_each(|one| one.join().unwrap_or_else(panicked))
     })?;
     let mut wrong = wrong.into_inner().unwrap_or_default();
@@ -405,7 +405,7 @@ fn play(
     let interceptor = |process| {
         Rc::new(OneFault { process, calls: calls.clone(), fault, met: RefCell::default() })
     };
-    play_behind(scenario, Part::With, interceptor).context("a night that cannot be played")
+    play_behind(scenario, Part::With, interceptor).context("a run that cannot be played")
 }
 
 /// The calls of all processes, in their order.

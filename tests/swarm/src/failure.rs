@@ -1,4 +1,4 @@
-//! What a person is told of a night that broke an invariant, and the files that go with it.
+//! What a person is told of a run that broke an invariant, and the files that go with it.
 
 use std::fmt;
 use std::fmt::{Display, Formatter};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use node_remedy_report::html;
-use node_remedy_simulate::{Beside, Source, tell};
+use node_remedy_simulate::{Comparison, Source, tell};
 use serde_json::Value;
 
 use crate::checks::Violation;
-use crate::night::{Night, named_files, path};
 use crate::play::Outcome;
+use crate::seed_run::{SeedRun, named_files, path};
 use crate::shrink::Shrunk;
 
 /// Of a long log the last lines are told; all of it is in a file.
@@ -21,67 +21,65 @@ const GUARANTEES: &str = include_str!("../../../docs/guarantees.md");
 /// What `node-remedy simulate --verify` finds a named file by in what a report carries.
 const FILE_MARK: &str = "#### file: ";
 
-/// A night that broke an invariant, and the shortest one that does.
+/// A run that broke an invariant, and the shortest one that does.
 pub struct Failure {
-    /// Every violation of the whole night.
+    /// Every violation of the whole run.
     pub broken: Vec<Violation>,
-    /// The whole night.
-    pub night: Night,
+    /// The whole run.
+    pub run: SeedRun,
     /// The shortest that breaks the first of them.
     pub shrunk: Shrunk,
     /// What was built, and what was asked for.
     pub origin: Origin,
 }
 
-/// What it takes to play a night again.
+/// What it takes to play a run again.
 #[derive(Debug, Clone)]
 pub struct Origin {
     /// The commit of the checkout, with `-dirty` where it was changed.
     pub commit: String,
-    /// The bug that was sown on purpose.
+    /// The bug that was seeded on purpose.
     pub bug: Option<&'static str>,
     /// The command line, up to the seed.
     pub replay: String,
 }
 
 impl Failure {
-    /// Where something of this night is written.
+    /// Where something of this run is written.
     pub fn file(&self, extension: &str) -> String {
-        file(self.night.seed, extension)
+        file(self.run.seed, extension)
     }
 
-    /// The command line that plays the night again.
+    /// The command line that plays the run again.
     pub fn again(&self) -> String {
-        self.origin.again(self.night.seed)
+        self.origin.again(self.run.seed)
     }
 
-    /// Writes the whole night, the shortest one, and that one's log and report. A report that cannot
+    /// Writes the whole run, the shortest one, and that one's log and report. A report that cannot
     /// be made is a page that says why. Fails where something cannot be written.
     pub fn write(&self) -> anyhow::Result<()> {
-        write_whole(&self.night, &self.origin)?;
-        let seed = self.night.seed;
-        let short = Night { text: self.short_text(), ..self.shrunk.outcome.night.clone() };
+        write_whole(&self.run, &self.origin)?;
+        let seed = self.run.seed;
+        let short = SeedRun { text: self.short_text(), ..self.shrunk.outcome.run.clone() };
         write(seed, "short.yaml", &short.text)?;
         write(seed, "log", &self.shrunk.outcome.log)?;
         let page = report(&short).unwrap_or_else(|error| {
             let file = self.file("log");
-            format!(
-                "<!doctype html><title>Night {seed}</title><p>No report: {error:#}. See {file}."
-            )
+            format!("<!doctype html><title>Run {seed}</title><p>No report: {error:#}. See {file}.")
         });
         write(seed, "html", &page)
     }
 
-    /// The shortest night, which says of itself what it is.
+    /// The shortest run, which says of itself what it is.
     fn short_text(&self) -> String {
         let Violation { invariant, sentence, .. } = &self.shrunk.violation;
         let Origin { commit, bug, .. } = &self.origin;
-        let with_bug = bug.map(|bug| format!(", with the bug {bug} sown")).unwrap_or_default();
-        let seed = self.night.seed;
+        let with_bug = bug.map(|bug| format!(", with the bug {bug} seeded")).unwrap_or_default();
+        let seed = self.run.seed;
         // A JSON string is a YAML string, whatever is in it.
-        let title = Value::from(format!("Night {seed} breaks {invariant}: {sentence}"));
-        let plain = format!("title: Night {seed}\n");
-        let text = self.shrunk.outcome.night.text.replacen(&plain, &format!("title: {title}\n"), 1);
+        let title = Value::from(format!("Run {seed} breaks {invariant}: {sentence}"));
+        let plain = format!("title: Run {seed}\n");
+        let text = self.shrunk.outcome.run.text.replacen(&plain, &format!("title: {title}\n"), 1);
         format!(
             "# The shortest that breaks {invariant} at {commit}{with_bug}, made of what\n# {} \
              plays.\n{text}",
@@ -91,15 +89,15 @@ impl Failure {
 }
 
 impl Origin {
-    /// The command line that plays the night of a seed again.
+    /// The command line that plays the run of a seed again.
     pub fn again(&self, seed: u64) -> String {
         format!("{} {seed}", self.replay)
     }
 }
 
-/// Writes a night where `node-remedy simulate` finds it.
-pub fn write_whole(night: &Night, origin: &Origin) -> anyhow::Result<()> {
-    write(night.seed, "yaml", &format!("# {}\n{}", origin.again(night.seed), night.text))
+/// Writes a run where `node-remedy simulate` finds it.
+pub fn write_whole(run: &SeedRun, origin: &Origin) -> anyhow::Result<()> {
+    write(run.seed, "yaml", &format!("# {}\n{}", origin.again(run.seed), run.text))
 }
 
 fn file(seed: u64, extension: &str) -> String {
@@ -115,17 +113,17 @@ fn write(seed: u64, extension: &str, text: &str) -> anyhow::Result<()> {
     std::fs::write(&file, text).with_context(|| format!("failed to write {file}"))
 }
 
-/// The report of a night, as `node-remedy simulate --only-with --report` draws it.
-pub fn report(night: &Night) -> anyhow::Result<String> {
+/// The report of a run, as `node-remedy simulate --only-with --report` draws it.
+pub fn report(run: &SeedRun) -> anyhow::Result<String> {
     let mut files = named_files().into_iter();
-    let named = files.find(|(name, _)| night.text.contains(name.as_str()));
-    let (name, named) = named.context("the night names no configuration")?;
+    let named = files.find(|(name, _)| run.text.contains(name.as_str()));
+    let (name, named) = named.context("the run names no configuration")?;
     let source = Source {
-        name: format!("night-{}", night.seed),
-        text: format!("{}\n{FILE_MARK}{name}\n{named}", night.text),
+        name: format!("run-{}", run.seed),
+        text: format!("{}\n{FILE_MARK}{name}\n{named}", run.text),
     };
-    let story = tell(&night.scenario()?, &source, Beside::Nothing)?;
-    html::page(&story).context("failed to make the report")
+    let timeline = tell(&run.scenario()?, &source, Comparison::Nothing)?;
+    html::page(&timeline).context("failed to make the report")
 }
 
 /// What an invariant says, from the tables of docs/guarantees.md.
@@ -138,37 +136,37 @@ fn promise(invariant: &str) -> Option<&'static str> {
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { broken, night, shrunk, origin } = self;
+        let Self { broken, run, shrunk, origin } = self;
         let Violation { invariant, sentence, .. } = &shrunk.violation;
-        let seed = night.seed;
-        writeln!(f, "── night {seed} breaks {invariant}: {}", promise(invariant).unwrap_or("?"))?;
+        let seed = run.seed;
+        writeln!(f, "── run {seed} breaks {invariant}: {}", promise(invariant).unwrap_or("?"))?;
         writeln!(f, "{sentence}")?;
         write!(f, "\nseed {seed}, commit {}", origin.commit)?;
         match origin.bug {
-            Some(bug) => writeln!(f, ", with the bug {bug} sown on purpose")?,
+            Some(bug) => writeln!(f, ", with the bug {bug} seeded on purpose")?,
             None => writeln!(f)?,
         }
-        let Shrunk { happenings, happenings_whole, nodes, processes, plays, .. } = shrunk;
+        let Shrunk { faults, faults_whole, nodes, processes, plays, .. } = shrunk;
         writeln!(
             f,
-            "happenings that it takes: {} of {happenings_whole} (nodes {nodes}, processes of \
+            "faults that it takes: {} of {faults_whole} (nodes {nodes}, processes of \
              node-remedy {processes}, plays {plays})",
-            happenings.len()
+            faults.len()
         )?;
-        for line in happenings {
+        for line in faults {
             writeln!(f, "  {line}")?;
         }
-        writeln!(f, "\nwhat truly happened in the shortest night, in seconds:")?;
+        writeln!(f, "\nwhat truly happened in the shortest run, in seconds:")?;
         write_log(f, &shrunk.outcome, &shrunk.violation, &self.file("log"))?;
         if broken.len() > 1 {
-            writeln!(f, "\nthe whole night breaks:")?;
+            writeln!(f, "\nthe whole run breaks:")?;
             for violation in broken {
                 writeln!(f, "  {violation}")?;
             }
         }
         writeln!(f, "\nreport          {}", self.file("html"))?;
-        writeln!(f, "shortest night  {}", self.file("short.yaml"))?;
-        writeln!(f, "whole night     {}", self.file("yaml"))?;
+        writeln!(f, "shortest run  {}", self.file("short.yaml"))?;
+        writeln!(f, "whole run     {}", self.file("yaml"))?;
         write!(f, "again           {}", self.again())?;
         if origin.bug.is_none() {
             let short = self.file("short.yaml");

@@ -1,9 +1,9 @@
-//! What the guards of a night's policies go by, as the judges know it beforehand.
+//! What the guards of a run's policies go by, as the judges know it beforehand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Of each guard what it is told; a night without it says nothing of it.
+/// Of each guard what it is told; a run without it says nothing of it.
 #[derive(Debug, Clone, Default)]
 pub struct Guards {
     /// Nodes that carry the control plane.
@@ -22,7 +22,7 @@ pub struct Guards {
     pub schedulable_percent_min: Option<usize>,
     /// When too many incidents begin.
     pub breaker: Option<Breaker>,
-    /// No process dies or stands still all night, and each is answered: it sees within seconds what is there.
+    /// No process dies or stands still all run, and each is answered: it sees within seconds what is there.
     pub undisturbed: bool,
     /// So many pods have to serve, by their disruption budget.
     pub available_min: Option<usize>,
@@ -30,7 +30,7 @@ pub struct Guards {
     pub pods_per_minute: BTreeMap<String, u64>,
 }
 
-/// A breaker whose window no night outlasts.
+/// A breaker whose window no run outlasts.
 #[derive(Debug, Clone, Copy)]
 pub struct Breaker {
     /// From so many incidents on, 1 or more, nothing is begun,

@@ -1,4 +1,4 @@
-//! Judges a night by what truly happened: the invariants that it broke, and besides what it did,
+//! Judges a run by what truly happened: the invariants that it broke, and besides what it did,
 //! for promises that depend on the device.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts concern no promise")]
@@ -14,7 +14,7 @@ use crate::checks::Violation;
 use crate::checks::check;
 use crate::scene::{Scene, Setting};
 
-/// What became of a night.
+/// What became of a run.
 #[derive(Debug, Default)]
 pub struct Judgement {
     /// Broken invariants.
@@ -35,7 +35,7 @@ pub struct Judgement {
     pub ready: BTreeMap<String, String>,
 }
 
-/// Judges the facts of a night.
+/// Judges the facts of a run.
 pub fn judge(facts: &[Fact], setting: &Setting) -> Judgement {
     let mut judgement = Judgement::default();
     judgement.broken = check(facts, setting, |scene, fact| judgement.count(scene, fact));
@@ -78,7 +78,7 @@ impl Judgement {
     }
 }
 
-/// The facts as lines, for whoever looks at a night that went wrong.
+/// The facts as lines, for whoever looks at a run that went wrong.
 pub fn timeline(facts: &[Fact]) -> String {
     let line =
         |fact: &Fact| format!("{:9.3} {}\n", between(START, fact.at).as_secs_f64(), fact.what);

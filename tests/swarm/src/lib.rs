@@ -1,11 +1,11 @@
-//! Nights in which everything goes wrong, each a function of its seed, judged by facts.
+//! Runs in which everything goes wrong, each a function of its seed, judged by facts.
 //!
 //! ```text
-//! seed ─▶ night (a scenario's text) ─▶ node-remedy's simulator ─▶ facts ─▶ checks
+//! seed ─▶ run (a scenario's text) ─▶ node-remedy's simulator ─▶ facts ─▶ checks
 //!            ▲                                                               │
-//!            └────── shrink (the same with fewer happenings) ◀── violation ──┘
+//!            └────── shrink (the same with fewer faults) ◀── violation ──┘
 //! ```
-//! A night is written as a scenario, so that `node-remedy simulate` plays it too and draws its
+//! A run is written as a scenario, so that `node-remedy simulate` plays it too and draws its
 //! report. The judge knows the world and not the controller. Nothing here decides anything on the
 //! controller's behalf.
 
@@ -20,9 +20,9 @@ mod definitions;
 pub mod failure;
 pub mod guards;
 pub mod judge;
-pub mod night;
 pub mod play;
 pub mod scene;
+pub mod seed_run;
 pub mod setting;
 pub mod shrink;
 mod unhindered;

@@ -1,6 +1,6 @@
-//! `cargo xtask sim`: plays nights drawn from seeds and says which promises were broken.
+//! `cargo xtask sim`: plays runs drawn from seeds and says which promises were broken.
 
-#![expect(clippy::disallowed_methods, reason = "how long nights take to play is real time")]
+#![expect(clippy::disallowed_methods, reason = "how long runs take to play is real time")]
 
 mod arguments;
 mod bug_table;

@@ -1,4 +1,4 @@
-//! Plays a night and judges it.
+//! Plays a run and judges it.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::checks::Violation;
 use crate::coverage::Coverage;
 use crate::definitions;
 use crate::judge::{judge, timeline};
-use crate::night::Night;
+use crate::seed_run::SeedRun;
 
-/// What became of a night.
+/// What became of a run.
 pub struct Outcome {
-    /// The night.
-    pub night: Night,
+    /// The run.
+    pub run: SeedRun,
     /// Broken invariants.
     pub broken: Vec<Violation>,
     /// What it has seen.
@@ -26,29 +26,29 @@ pub struct Outcome {
     pub digest: String,
 }
 
-/// Plays the night of a seed.
-pub fn night(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
-    judged(Night::of(seed, lasts))
+/// Plays the run of a seed.
+pub fn run(seed: u64, lasts: Duration) -> anyhow::Result<Outcome> {
+    judged(SeedRun::of(seed, lasts))
 }
 
 /// Invariants that hold whatever became of the API server's objects. Who leads is one of these: a Lease that was set back
 /// names who held it then, and who may be dead.
 const OF_DEVICES: [&str; 3] = ["S1", "S3", "S7"];
 
-/// Plays a night.
-pub fn judged(night: Night) -> anyhow::Result<Outcome> {
-    let seed = night.seed;
-    let mut scenario = night.scenario().with_context(|| format!("night {seed}"))?;
-    let is_older = night.has_older_definitions();
+/// Plays a run.
+pub fn judged(run: SeedRun) -> anyhow::Result<Outcome> {
+    let seed = run.seed;
+    let mut scenario = run.scenario().with_context(|| format!("run {seed}"))?;
+    let is_older = run.has_older_definitions();
     scenario.admit = Some(if is_older { definitions::admit_by_older } else { definitions::admit });
-    let played = play(&scenario, Part::With).with_context(|| format!("night {seed}"))?;
-    let mut broken = judge(&played.facts, &night.setting).broken;
-    if night.is_set_back() {
+    let played = play(&scenario, Part::With).with_context(|| format!("run {seed}"))?;
+    let mut broken = judge(&played.facts, &run.setting).broken;
+    if run.is_set_back() {
         // What was written, said and counted is forgotten, by whoever it was. That nobody writes twice, and no wrong
         // machine is touched, goes by what devices and machines say.
         broken.retain(|violation| OF_DEVICES.contains(&violation.invariant));
         // Nobody remembers an `on` that the BMC does not tell of yet.
-        broken.retain(|violation| violation.invariant != "S1" || !night.setting.has_stale_bmc);
+        broken.retain(|violation| violation.invariant != "S1" || !run.setting.has_stale_bmc);
     } else if is_older {
         // What it cannot record it does not do, and says so: nothing wrong is done, and nothing has to come of it, not
         // even an `on`.
@@ -60,8 +60,8 @@ pub fn judged(night: Night) -> anyhow::Result<Outcome> {
     }
     let log = timeline(&played.facts);
     let digest = node_remedy_runtime::hex::sha256(log.as_bytes());
-    let coverage = coverage(&night, &played);
-    Ok(Outcome { night, broken, coverage, log, digest })
+    let coverage = coverage(&run, &played);
+    Ok(Outcome { run, broken, coverage, log, digest })
 }
 
 /// S22: what the controller writes of our kinds is taken as it is.
@@ -71,7 +71,7 @@ pub(crate) fn misfits(played: &Played) -> impl Iterator<Item = Violation> {
     played.misfits.iter().map(misfit)
 }
 
-fn coverage(night: &Night, played: &Played) -> Coverage {
+fn coverage(run: &SeedRun, played: &Played) -> Coverage {
     let is_off = |fact: &Fact| {
         matches!(
             fact.what,
@@ -79,13 +79,13 @@ fn coverage(night: &Night, played: &Played) -> Coverage {
         )
     };
     let mut coverage = Coverage {
-        nights: 1,
+        runs: 1,
         with_off: u64::from(played.facts.iter().any(is_off)),
         facts: u64::try_from(played.facts.len()).unwrap_or_default(),
         simulated_s: played.lasted.as_secs(),
         ..Coverage::default()
     };
-    let mut drawn = night.drawn.clone();
+    let mut drawn = run.drawn.clone();
     drawn.sort_unstable();
     drawn.dedup();
     coverage.faults.extend(drawn.into_iter().map(|class| (class, 1)));

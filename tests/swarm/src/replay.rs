@@ -1,4 +1,4 @@
-//! Plays one night twice, the second time among others: the same log, byte for byte, or a night is
+//! Plays one run twice, the second time among others: the same log, byte for byte, or a run is
 //! no function of its seed.
 
 use std::process::ExitCode;
@@ -7,23 +7,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::{anyhow, ensure};
 use node_remedy_swarm::failure::{Origin, write_whole};
-use node_remedy_swarm::night::{Night, path};
 use node_remedy_swarm::play::{Outcome, judged};
+use node_remedy_swarm::seed_run::{SeedRun, path};
 
 use crate::arguments::Arguments;
 use crate::told::{each_failure, verdict};
 
-/// Fewer would leave nobody to play other nights.
+/// Fewer would leave nobody to play other runs.
 const THREADS_MIN: usize = 2;
 
-/// Prints all that happened in a night, what is wrong with it, and that another playing was alike.
+/// Prints all that happened in a run, what is wrong with it, and that another playing was alike.
 /// Fails if it was not.
 pub(crate) fn replay(
     arguments: &Arguments,
     origin: &Origin,
     seed: u64,
 ) -> anyhow::Result<ExitCode> {
-    let play = |seed| judged(Night::with_nodes(seed, arguments.lasts(), arguments.nodes.as_ref()));
+    let play =
+        |seed| judged(SeedRun::with_nodes(seed, arguments.lasts(), arguments.nodes.as_ref()));
     let first = play(seed)?;
     print!("{}", first.log);
     let threads = arguments.threads().max(THREADS_MIN);
@@ -32,19 +33,19 @@ pub(crate) fn replay(
     ensure!(first.log == second.log, "the second playing differs: log {one}, then {other}");
     let is_well = first.broken.is_empty();
     if is_well {
-        write_whole(&first.night, origin)?;
-        println!("report: node-remedy simulate {} --only-with --report night.html", path(seed));
+        write_whole(&first.run, origin)?;
+        println!("report: node-remedy simulate {} --only-with --report run.html", path(seed));
     } else {
         each_failure(&[first], origin, threads, |failure| println!("\n{failure}\n"))?;
     }
     println!(
         "log {other}: the same alone and as one of {threads} threads, while the others played \
-         {others} other nights"
+         {others} other runs"
     );
     Ok(verdict(is_well))
 }
 
-/// Plays the night of a seed on a thread of its own while others play other nights, and says how
+/// Plays the run of a seed on a thread of its own while others play other runs, and says how
 /// many those were.
 fn among_others(
     seed: u64,
@@ -53,7 +54,7 @@ fn among_others(
 ) -> anyhow::Result<(Outcome, u64)> {
     let (is_over, next) = (AtomicBool::new(false), AtomicU64::new(seed.wrapping_add(1)));
     let together = Barrier::new(threads);
-    let panicked = || anyhow!("a night panicked");
+    let panicked = || anyhow!("a run panicked");
     std::thread::scope(|scope| {
         let play_others = || -> anyhow::Result<u64> {
             together.wait();

@@ -1,4 +1,4 @@
-//! What is true at one moment of a night: what the checks look at. It follows from the facts of
+//! What is true at one moment of a run: what the checks look at. It follows from the facts of
 //! the world and from nothing that the controller says, except that it said it.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "most facts change nothing that is kept here")]
@@ -19,7 +19,7 @@ pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// What the taints begin with that are ours.
 pub const OURS: &str = "node-remedy.io/";
 
-/// What is known of a night beforehand.
+/// What is known of a run beforehand.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// Nodes that may be worked on at once.
@@ -38,7 +38,7 @@ pub struct Setting {
     pub dumps_release_all: bool,
     /// A silent node gives back what the CSI driver detaches, which detaches nothing that is written to.
     pub drivers_check: bool,
-    /// Nodes whose BMC nothing is wrong with, where every process lives all night.
+    /// Nodes whose BMC nothing is wrong with, where every process lives all run.
     pub sound_bmcs: BTreeSet<String>,
     /// Nothing is wrong with the API server, the clocks and the processes of node-remedy.
     pub is_sound: bool,
@@ -78,7 +78,7 @@ pub struct Setting {
 }
 
 impl Default for Setting {
-    /// What examples/config/remedy.yaml says, and a night without anything special.
+    /// What examples/config/remedy.yaml says, and a run without anything special.
     fn default() -> Self {
         Self {
             in_flight_max: 1,
@@ -410,7 +410,7 @@ impl Scene {
                 self.locked.insert(node.clone(), (at, after(at, Duration::from_secs(*lasts))));
             }
             What::Edited { object, .. } if object.starts_with("RemedyPause ") => {
-                // Made once a night, and taken away.
+                // Made once a run, and taken away.
                 self.paused_since = if self.paused_since.is_some() { None } else { Some(at) };
             }
             What::Edited { object, .. } if object.starts_with(MAINTENANCE) => {
@@ -420,10 +420,10 @@ impl Scene {
                     self.maintained_since.insert(node.to_owned(), at);
                 }
             }
-            What::WordSaid { fence, word, .. } if word == "approve" => {
+            What::OperatorCommand { fence, word, .. } if word == "approve" => {
                 self.approved.entry(fence.clone()).or_insert(at);
             }
-            What::ModeSaid { policy, mode } => {
+            What::PolicyMode { policy, mode } => {
                 self.modes.insert(policy.clone(), mode.clone());
                 let acts = self.modes.values().any(|mode| mode == "enforce");
                 self.idle_since = if acts { None } else { self.idle_since.or(Some(at)) };

@@ -1,5 +1,5 @@
-//! What the judges know beforehand of a scenario that somebody wrote. Nights have settings of their own
-//! ([`crate::night`]).
+//! What the judges know beforehand of a scenario that somebody wrote. Runs have settings of their own
+//! ([`crate::seed_run`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -34,13 +34,13 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     let says_all = |one: &Document| {
         one.object.pointer("/spec/policies/kdumpReleases").is_some_and(|word| word == "all")
     };
-    let ill = scenario.happenings.iter().filter_map(|one| {
+    let ill = scenario.faults.iter().filter_map(|one| {
         let (Event::NodeCondition { node, .. } | Event::NodeEvent { node, .. }) = &one.what else {
             return None;
         };
         Some(node.clone())
     });
-    let excluded = scenario.happenings.iter().filter_map(|one| {
+    let excluded = scenario.faults.iter().filter_map(|one| {
         let Event::Edit { key, merge } = &one.what else { return None };
         let labels = merge.pointer("/metadata/labels")?.as_object()?;
         let excludes = labels.keys().any(|label| label == EXCLUDES);
@@ -60,9 +60,9 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
     let restarts = scenario.configuration.iter().filter_map(restarts).max().unwrap_or_default();
     Setting {
         cycles_max: usize::try_from(restarts).unwrap_or(usize::MAX).saturating_add(1),
-        has_stale_bmc: scenario.happenings.iter().any(|one| tells_old_news(&one.what)),
+        has_stale_bmc: scenario.faults.iter().any(|one| tells_old_news(&one.what)),
         leaves_off: scenario.configuration.iter().any(leaves_off),
-        is_sound: !scenario.happenings.iter().any(|one| of_others(&one.what)),
+        is_sound: !scenario.faults.iter().any(|one| of_others(&one.what)),
         sound_bmcs: sound_bmcs(scenario),
         ill: ill.collect(),
         impostors: of_other.map(|node| node.name.clone()).collect(),
@@ -74,7 +74,7 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
         switches: switches.map(|device| device.name.clone()).collect(),
         drivers_check: scenario.timings.checks_at_detach,
         dumps_release_all: scenario.configuration.iter().any(says_all),
-        has_people: scenario.happenings.iter().any(|one| matches!(one.what, Event::DeleteNode(_))),
+        has_people: scenario.faults.iter().any(|one| matches!(one.what, Event::DeleteNode(_))),
         // One answer may take long, and what was decided on it is then old.
         seen_after: Duration::from_secs(26),
         silent_for: silent_for(scenario),
@@ -93,27 +93,27 @@ pub fn setting_of(scenario: &Scenario) -> Setting {
 
 /// Incidents whose NodeFence somebody deletes.
 fn deleted(scenario: &Scenario) -> BTreeSet<String> {
-    let deleted = scenario.happenings.iter().filter_map(|one| {
+    let deleted = scenario.faults.iter().filter_map(|one| {
         let Event::Remove { key } = &one.what else { return None };
         (key.kind == Kind::NodeFence).then(|| key.name.clone())
     });
     deleted.collect()
 }
 
-/// Nodes whose BMC, or cloud, no fault befalls, where every process lives from beginning to end.
+/// Nodes whose BMC, or cloud, no fault hits, where every process lives from beginning to end.
 fn sound_bmcs(scenario: &Scenario) -> BTreeSet<String> {
-    let mut happenings = scenario.happenings.iter().map(|one| &one.what);
-    if happenings.any(|one| matches!(one, Event::OfController(_))) {
+    let mut faults = scenario.faults.iter().map(|one| &one.what);
+    if faults.any(|one| matches!(one, Event::OfController(_))) {
         return BTreeSet::new();
     }
-    let befalls = |name: &str| {
+    let faults = |name: &str| {
         let of_node = |one: &Event| matches!(one, Event::BmcFault { node, .. } | Event::CloudFault { node, .. } if node == name);
-        scenario.happenings.iter().any(|one| of_node(&one.what))
+        scenario.faults.iter().any(|one| of_node(&one.what))
     };
     let is_sound = |node: &&NodeSpec| {
         let is_well = node.bmc.as_ref().is_none_or(|bmc| is_default(&bmc.faults))
             && node.cloud.as_ref().is_none_or(|cloud| is_default(&cloud.faults));
-        is_well && !befalls(&node.name)
+        is_well && !faults(&node.name)
     };
     scenario.nodes.iter().filter(is_sound).map(|node| node.name.clone()).collect()
 }
@@ -131,7 +131,7 @@ fn breaker(scenario: &Scenario) -> Option<Breaker> {
 fn silent_for(scenario: &Scenario) -> Option<Duration> {
     let policies = scenario.configuration.iter().filter_map(|one| one.object.get("spec"));
     // Our clock follows a server's that was set by up to an eighth of the time.
-    let is_set = scenario.happenings.iter().any(|one| matches!(one.what, Event::ServerClock(_)));
+    let is_set = scenario.faults.iter().any(|one| matches!(one.what, Event::ServerClock(_)));
     let as_told = |age: Duration| if is_set { age.saturating_sub(age / 8) } else { age };
     let ages: Option<Vec<Duration>> = policies
         .filter_map(|spec| spec.get("thresholdConfigs")?.as_array())
@@ -143,12 +143,12 @@ fn silent_for(scenario: &Scenario) -> Option<Duration> {
 
 /// When the server's clock is set ahead, and by how much, where processes of node-remedy start again.
 fn skips(scenario: &Scenario) -> Vec<(Time, Duration)> {
-    let mut happenings = scenario.happenings.iter().map(|one| &one.what);
+    let mut faults = scenario.faults.iter().map(|one| &one.what);
     let is_killed = |one: &Event| matches!(one, Event::OfController(ControllerEvent::Killed(_)));
-    if !happenings.any(is_killed) {
+    if !faults.any(is_killed) {
         return Vec::new();
     }
-    let ahead = scenario.happenings.iter().filter_map(|one| {
+    let ahead = scenario.faults.iter().filter_map(|one| {
         let Event::ServerClock(by_ms) = one.what else { return None };
         // What waits for something may be after anything.
         let at = if one.when.is_none() { after(START, one.at) } else { Time(u64::MAX) };
@@ -160,7 +160,7 @@ fn skips(scenario: &Scenario) -> Vec<(Time, Duration)> {
 /// The shortest `nodeConditionPeriod`, if every threshold watches Ready and no clock is set.
 fn unready_for(scenario: &Scenario) -> Option<Duration> {
     let is_set = |one: &Event| matches!(one, Event::ServerClock(_) | Event::Etcd(_));
-    if scenario.happenings.iter().any(|one| is_set(&one.what)) {
+    if scenario.faults.iter().any(|one| is_set(&one.what)) {
         return None;
     }
     let policies = scenario.configuration.iter().filter_map(|one| one.object.get("spec"));

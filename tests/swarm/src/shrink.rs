@@ -1,12 +1,12 @@
-//! Makes a night that broke an invariant short: the same night with as few happenings as still
+//! Makes a run that broke an invariant short: the same run with as few faults as still
 //! break it, one process of node-remedy where one will do, and an end right after it is broken.
 //!
-//! Works on the lines of the scenario, so that what nights draw need not know of it. The judge's
-//! `Setting` stays that of the whole night, and that accuses nobody falsely:
+//! Works on the lines of the scenario, so that what runs draw need not know of it. The judge's
+//! `Setting` stays that of the whole run, and that accuses nobody falsely:
 //!
-//! * What the setting excuses in the whole night (people who act, a BMC that tells old news, slow
-//!   requests) it excuses in the short one too. A night can only lose a violation by that.
-//! * L1 asks for nodes that the whole night loses. One that is no longer lost has been Ready all
+//! * What the setting excuses in the whole run (people who act, a BMC that tells old news, slow
+//!   requests) it excuses in the short one too. A run can only lose a violation by that.
+//! * L1 asks for nodes that the whole run loses. One that is no longer lost has been Ready all
 //!   along, and so well.
 //! * What is asked at the end is asked once trouble is over. So where the end broke the invariant,
 //!   what ends a trouble that nobody else ends (`relieved`) is left out only with that trouble.
@@ -21,26 +21,26 @@ use node_remedy_world::time::between;
 
 use crate::checks::Violation;
 use crate::ddmin::{Tried, ddmin};
-use crate::night::Night;
 use crate::play::{Outcome, judged};
+use crate::seed_run::SeedRun;
 
-/// Of each night that went wrong. Thirty happenings take some sixty plays of a third of a second.
+/// Of each run that went wrong. Thirty faults take some sixty plays of a third of a second.
 pub const PLAYS_MAX: usize = 200;
 /// What comes right after an invariant is broken is shown too.
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// What a scenario says where two processes of node-remedy run, and where one does.
 const PROCESSES: [&str; 2] = ["\ncontrollers: 2\n", "\ncontrollers: 1\n"];
 
-/// A night made short.
+/// A run made short.
 pub struct Shrunk {
     /// What became of it.
     pub outcome: Outcome,
     /// How the invariant is broken in it.
     pub violation: Violation,
-    /// The happenings that are left, a line of the scenario each.
-    pub happenings: Vec<String>,
-    /// How many the whole night has.
-    pub happenings_whole: usize,
+    /// The faults that are left, a line of the scenario each.
+    pub faults: Vec<String>,
+    /// How many the whole run has.
+    pub faults_whole: usize,
     /// How many nodes there are, which are never left out.
     pub nodes: usize,
     /// How many processes of node-remedy are left.
@@ -49,18 +49,18 @@ pub struct Shrunk {
     pub plays: usize,
 }
 
-/// Makes a night short that broke `wanted`, by at most so many plays. `tell` is told of each
-/// shorter one: how many happenings are left, after how many plays. Fails if one cannot be played.
+/// Makes a run short that broke `wanted`, by at most so many plays. `tell` is told of each
+/// shorter one: how many faults are left, after how many plays. Fails if one cannot be played.
 pub fn shrink(
     whole: &Outcome,
     wanted: &Violation,
     plays_max: usize,
     tell: impl FnMut(usize, usize),
 ) -> anyhow::Result<Shrunk> {
-    let text = &whole.night.text;
-    let all: Vec<&str> = happenings(text).collect();
+    let text = &whole.run.text;
+    let all: Vec<&str> = faults(text).collect();
     let mut shrinker = Shrinker {
-        night: &whole.night,
+        run: &whole.run,
         all: all.clone(),
         wanted,
         plays: 0,
@@ -85,22 +85,22 @@ pub fn shrink(
     let plays = shrinker.plays;
     let outcome = match shrinker.shortest {
         Some(outcome) => outcome,
-        None => judged(whole.night.clone())?,
+        None => judged(whole.run.clone())?,
     };
-    let scenario = outcome.night.scenario()?;
+    let scenario = outcome.run.scenario()?;
     Ok(Shrunk {
         nodes: scenario.nodes.len(),
         processes: scenario.controllers,
         violation: broken_alike(&outcome, wanted).unwrap_or(wanted).clone(),
-        happenings: happenings(&outcome.night.text).map(str::to_owned).collect(),
-        happenings_whole: all.len(),
+        faults: faults(&outcome.run.text).map(str::to_owned).collect(),
+        faults_whole: all.len(),
         outcome,
         plays,
     })
 }
 
 struct Shrinker<'a, T> {
-    night: &'a Night,
+    run: &'a SeedRun,
     /// All that happens in it.
     all: Vec<&'a str>,
     wanted: &'a Violation,
@@ -114,28 +114,28 @@ struct Shrinker<'a, T> {
 }
 
 impl<T: FnMut(usize, usize)> Shrinker<'_, T> {
-    /// Plays a scenario with these happenings only, out of all of the night.
+    /// Plays a scenario with these faults only, out of all of the run.
     fn attempt(&mut self, text: &str, kept: &[&str]) -> anyhow::Result<Tried> {
         let is_at_the_end = self.wanted.at.is_none();
         if is_at_the_end && !is_trouble_over(&self.all, kept) {
             return Ok(Tried::Holds);
         }
-        let text = with_happenings(text, kept);
+        let text = with_faults(text, kept);
         if self.held.contains(&text) {
             return Ok(Tried::Holds);
         }
-        let night = Night { text, ..self.night.clone() };
+        let run = SeedRun { text, ..self.run.clone() };
         // Such as one that says what happens after it is over.
-        if night.scenario().is_err() {
+        if run.scenario().is_err() {
             return Ok(Tried::Holds);
         }
         if self.plays == self.plays_max {
             return Ok(Tried::NoneLeft);
         }
         self.plays += 1;
-        let outcome = judged(night)?;
+        let outcome = judged(run)?;
         if broken_alike(&outcome, self.wanted).is_none() {
-            self.held.insert(outcome.night.text);
+            self.held.insert(outcome.run.text);
             return Ok(Tried::Holds);
         }
         (self.tell)(kept.len(), self.plays);
@@ -143,7 +143,7 @@ impl<T: FnMut(usize, usize)> Shrinker<'_, T> {
         Ok(Tried::Breaks)
     }
 
-    /// How long the shortest night has to last for the invariant to be broken, and a little.
+    /// How long the shortest run has to last for the invariant to be broken, and a little.
     fn ended(&self, whole: &Outcome) -> Option<Duration> {
         let outcome = self.shortest.as_ref().unwrap_or(whole);
         let at = broken_alike(outcome, self.wanted)?.at?;
@@ -158,21 +158,21 @@ fn broken_alike<'a>(outcome: &'a Outcome, wanted: &Violation) -> Option<&'a Viol
     })
 }
 
-fn is_happening(line: &str) -> bool {
+fn is_fault(line: &str) -> bool {
     line.starts_with("- { at: ") || line.starts_with("- { when: ")
 }
 
 /// What happens in a scenario, a line each.
-fn happenings(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter(|line| is_happening(line))
+fn faults(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| is_fault(line))
 }
 
-/// The scenario with these of its happenings only.
-fn with_happenings(text: &str, kept: &[&str]) -> String {
-    let is_kept = |line: &&str| !is_happening(line) || kept.contains(line);
+/// The scenario with these of its faults only.
+fn with_faults(text: &str, kept: &[&str]) -> String {
+    let is_kept = |line: &&str| !is_fault(line) || kept.contains(line);
     let mut short: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
     if kept.is_empty() {
-        short = short.replace("\nhappenings:\n", "\nhappenings: []\n");
+        short = short.replace("\nfaults:\n", "\nfaults: []\n");
     }
     short
 }
@@ -189,9 +189,9 @@ fn what(line: &str) -> &str {
     after.split_once("ms, ").map_or(after, |(_, what)| what)
 }
 
-fn by_class<'a>(happenings: &[&'a str]) -> Vec<Vec<&'a str>> {
+fn by_class<'a>(faults: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut classes: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for line in happenings {
+    for line in faults {
         classes.entry(class(line)).or_default().push(line);
     }
     classes.into_values().collect()
@@ -209,7 +209,7 @@ fn kind(line: &str) -> &str {
     what.split_once(':').map_or(what, |(kind, _)| kind)
 }
 
-/// What kind of trouble a happening ends, and whose, if it ends any. Other kinds end by themselves
+/// What kind of trouble a fault ends, and whose, if it ends any. Other kinds end by themselves
 /// (`lasts`), or are for node-remedy to end.
 fn relieved(line: &str) -> Option<(&str, &str)> {
     let what = what(line);
@@ -262,7 +262,7 @@ mod tests {
     const HELD: &str = "- { at: 10ms, holdPod: default/db-0 }";
     const LET_GO: &str = "- { when: { fact: proofRecorded, where: { node: node-c, \
          grade: power-off-verified } }, after: 43312ms, letPodGo: default/db-0 }";
-    const BAD_WAY: &str = "- { when: { fact: bmcSaidYes, where: { node: node-c, command: \"off\" } \
+    const BAD_WAY: &str = "- { when: { fact: bmcAccepted, where: { node: node-c, command: \"off\" } \
          }, after: 5ms, apiFault: { fault: slow, percent: 60, takes: 7ms, lasts: 20ms } }";
     const KILLED: &str = "- { at: 4ms, controllerKilled: { controller: 2, lasts: 20ms } }";
     const GONE: &str = "- { at: 5ms, remove: { kind: FenceConfiguration, name: ipmi } }";
@@ -272,7 +272,7 @@ mod tests {
         [LOST, BACK, STALE, NOT_STALE, MENDED, HELD, LET_GO, BAD_WAY, KILLED, GONE, REMADE];
 
     #[test]
-    fn happenings_are_of_a_class() {
+    fn faults_are_of_a_class() {
         assert_eq!(
             ALL.map(class),
             [
@@ -320,23 +320,21 @@ mod tests {
 
     #[test]
     fn a_scenario_keeps_all_but_what_is_left_out() {
-        let night = Night::of(7, crate::night::LASTS);
-        let all: Vec<&str> = happenings(&night.text).collect();
+        let run = SeedRun::of(7, crate::seed_run::LASTS);
+        let all: Vec<&str> = faults(&run.text).collect();
         assert!(all.len() > 3);
-        assert_eq!(with_happenings(&night.text, &all), night.text);
+        assert_eq!(with_faults(&run.text, &all), run.text);
         let some: Vec<&str> = all.iter().step_by(2).copied().collect();
         for kept in [some.as_slice(), &[]] {
-            let text = with_duration(
-                &with_happenings(&night.text, kept),
-                Duration::from_millis(1_490_001),
-            );
-            let short = Night { text, ..night.clone() };
+            let text =
+                with_duration(&with_faults(&run.text, kept), Duration::from_millis(1_490_001));
+            let short = SeedRun { text, ..run.clone() };
             let scenario = short.scenario().unwrap();
-            assert_eq!(scenario.happenings.len(), kept.len());
+            assert_eq!(scenario.faults.len(), kept.len());
             assert_eq!(scenario.duration, Duration::from_millis(1_490_001));
             assert_eq!(
                 short.text.lines().count(),
-                night.text.lines().count() - all.len() + kept.len()
+                run.text.lines().count() - all.len() + kept.len()
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What many nights came to: for people, and for programs.
+//! What many runs came to: for people, and for programs.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use node_remedy_swarm::failure::Failure;
 use node_remedy_swarm::play::Outcome;
 use serde_json::{Value, json};
 
-/// What many nights came to.
+/// What many runs came to.
 pub(crate) struct Summary<'a> {
     /// What they have seen.
     pub(crate) coverage: &'a Coverage,
@@ -39,7 +39,7 @@ impl Summary<'_> {
         let violations = self.wrong.iter().flat_map(|outcome| {
             outcome.broken.iter().map(|broken| {
                 json!({
-                    "seed": outcome.night.seed,
+                    "seed": outcome.run.seed,
                     "invariant": broken.invariant,
                     "sentence": broken.sentence,
                 })
@@ -47,16 +47,16 @@ impl Summary<'_> {
         });
         json!({
             "commit": self.commit,
-            "nights": self.coverage.nights,
+            "runs": self.coverage.runs,
             "seconds": (self.took.as_secs_f64() * 10.0).round() / 10.0,
             "threads": self.threads,
-            "nights_per_s_and_thread": self.per_s_and_thread(self.coverage.nights),
+            "runs_per_s_and_thread": self.per_s_and_thread(self.coverage.runs),
             "facts_per_s_and_thread": self.per_s_and_thread(self.coverage.facts),
             "simulated_hours": self.hours(),
             "violations": violations.collect::<Vec<_>>(),
             "shortest": failures.iter().map(shortest).collect::<Vec<_>>(),
             "coverage": {
-                "nights_with_off": self.coverage.with_off,
+                "runs_with_off": self.coverage.with_off,
                 "faults": self.coverage.faults,
                 "rules": self.coverage.rules,
                 "transitions": self.coverage.transitions,
@@ -66,18 +66,18 @@ impl Summary<'_> {
     }
 }
 
-/// The shortest night that breaks what a whole night broke, and where its files are.
+/// The shortest run that breaks what a whole run broke, and where its files are.
 fn shortest(failure: &Failure) -> Value {
     let shrunk = &failure.shrunk;
     json!({
-        "seed": failure.night.seed,
+        "seed": failure.run.seed,
         "invariant": shrunk.violation.invariant,
         "sentence": shrunk.violation.sentence,
-        "happenings": shrunk.happenings,
-        "happenings_whole": shrunk.happenings_whole,
+        "faults": shrunk.faults,
+        "faults_whole": shrunk.faults_whole,
         "plays": shrunk.plays,
-        "night": failure.file("short.yaml"),
-        "whole_night": failure.file("yaml"),
+        "run": failure.file("short.yaml"),
+        "whole_run": failure.file("yaml"),
         "log": failure.file("log"),
         "report": failure.file("html"),
         "again": failure.again(),
@@ -86,14 +86,14 @@ fn shortest(failure: &Failure) -> Value {
 
 impl Display for Summary<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Coverage { nights, facts, .. } = *self.coverage;
+        let Coverage { runs, facts, .. } = *self.coverage;
         writeln!(
             f,
-            "{nights} nights in {} s on {} threads: {:.1} nights/s and {:.1} facts/s a thread, {} \
+            "{runs} runs in {} s on {} threads: {:.1} runs/s and {:.1} facts/s a thread, {} \
              hours of simulated time",
             self.took.as_secs(),
             self.threads,
-            self.per_s_and_thread(nights),
+            self.per_s_and_thread(runs),
             self.per_s_and_thread(facts),
             self.hours(),
         )?;
@@ -104,7 +104,7 @@ impl Display for Summary<'_> {
 #[cfg(test)]
 mod tests {
     use node_remedy_swarm::checks::Violation;
-    use node_remedy_swarm::night::{LASTS, Night};
+    use node_remedy_swarm::seed_run::{LASTS, SeedRun};
 
     use super::*;
 
@@ -113,7 +113,7 @@ mod tests {
         let broken =
             vec![Violation { invariant: "L3", at: None, sentence: "the end: nobody leads".into() }];
         let wrong = [Outcome {
-            night: Night::of(7, LASTS),
+            run: SeedRun::of(7, LASTS),
             broken,
             coverage: Coverage::default(),
             log: String::new(),
@@ -121,7 +121,7 @@ mod tests {
         }];
         let summary = Summary {
             coverage: &Coverage {
-                nights: 120,
+                runs: 120,
                 with_off: 60,
                 facts: 6_600,
                 simulated_s: 180_000,
@@ -133,17 +133,17 @@ mod tests {
             commit: "abc",
         };
         let text = summary.to_string();
-        let first = "120 nights in 30 s on 2 threads: 2.0 nights/s and 110.0 facts/s a thread, 50 \
+        let first = "120 runs in 30 s on 2 threads: 2.0 runs/s and 110.0 facts/s a thread, 50 \
                      hours of simulated time";
         assert_eq!(text.lines().next(), Some(first));
         assert_eq!(
             summary.json(&[]),
             json!({
                 "commit": "abc",
-                "nights": 120,
+                "runs": 120,
                 "seconds": 30.0,
                 "threads": 2,
-                "nights_per_s_and_thread": 2.0,
+                "runs_per_s_and_thread": 2.0,
                 "facts_per_s_and_thread": 110.0,
                 "simulated_hours": 50,
                 "violations": [
@@ -151,7 +151,7 @@ mod tests {
                 ],
                 "shortest": [],
                 "coverage": {
-                    "nights_with_off": 60,
+                    "runs_with_off": 60,
                     "faults": {},
                     "rules": {},
                     "transitions": {},

@@ -1,4 +1,4 @@
-//! Plays a range of nights on several threads, and tells what they came to.
+//! Plays a range of runs on several threads, and tells what they came to.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use node_remedy_swarm::coverage::Coverage;
 use node_remedy_swarm::failure::Origin;
-use node_remedy_swarm::night::Night;
 use node_remedy_swarm::play::{Outcome, judged};
+use node_remedy_swarm::seed_run::SeedRun;
 
 use crate::arguments::{Arguments, Output};
 use crate::summary::Summary;
 use crate::told::{TELL_EVERY, each_failure, verdict};
 
-/// Plays the nights that were asked for, and tells of those that broke an invariant.
+/// Plays the runs that were asked for, and tells of those that broke an invariant.
 pub(crate) fn swarm(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let (coverage, wrong) = played(arguments, began)?;
@@ -37,7 +37,7 @@ pub(crate) fn swarm(arguments: &Arguments, origin: &Origin) -> anyhow::Result<Ex
             println!("{summary}");
             each_failure(&wrong, origin, threads, |failure| println!("\n{failure}"))?;
             if !wrong.is_empty() {
-                let seeds: Vec<_> = wrong.iter().map(|one| one.night.seed.to_string()).collect();
+                let seeds: Vec<_> = wrong.iter().map(|one| one.run.seed.to_string()).collect();
                 println!("\nnights that went wrong: {} ({})", wrong.len(), seeds.join(" "));
             }
             for what in &missing {
@@ -48,7 +48,7 @@ pub(crate) fn swarm(arguments: &Arguments, origin: &Origin) -> anyhow::Result<Ex
     Ok(verdict(wrong.is_empty() && missing.is_empty()))
 }
 
-/// What the nights have seen, and those that went wrong, by seed.
+/// What the runs have seen, and those that went wrong, by seed.
 fn played(arguments: &Arguments, began: Instant) -> anyhow::Result<(Coverage, Vec<Outcome>)> {
     let end = arguments.seed.saturating_add(arguments.seeds);
     let until = arguments.minutes_real.map(|minutes| began + Duration::from_mins(minutes));
@@ -60,19 +60,19 @@ fn played(arguments: &Arguments, began: Instant) -> anyhow::Result<(Coverage, Ve
             if seed >= end {
                 break;
             }
-            let night = Night::with_nodes(seed, arguments.lasts(), arguments.nodes.as_ref());
-            let outcome = judged(night)?;
+            let run = SeedRun::with_nodes(seed, arguments.lasts(), arguments.nodes.as_ref());
+            let outcome = judged(run)?;
             let Ok(mut sum) = sum.lock() else { break };
             let (coverage, wrong, told) = &mut *sum;
             coverage.merge(outcome.coverage.clone());
             if let Some(broken) = outcome.broken.first() {
-                eprintln!("  night {seed} breaks {}; told of at the end", broken.invariant);
+                eprintln!("  run {seed} breaks {}; told of at the end", broken.invariant);
                 wrong.push(outcome);
             }
             if told.elapsed() >= TELL_EVERY {
                 *told = Instant::now();
                 let s = began.elapsed().as_secs();
-                eprintln!("  {} nights in {s} s, {} went wrong", coverage.nights, wrong.len());
+                eprintln!("  {} runs in {s} s, {} went wrong", coverage.runs, wrong.len());
             }
         }
         Ok(())
@@ -80,12 +80,12 @@ fn played(arguments: &Arguments, began: Instant) -> anyhow::Result<(Coverage, Ve
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..arguments.threads()).map(|_| scope.spawn(play)).collect();
         let joined = running.into_iter().map(|one| {
-            let panicked = || Err(anyhow!("a night panicked"));
+            let panicked = || Err(anyhow!("a run panicked"));
             one.join().unwrap_or_else(|_| panicked())
         });
         joined.collect::<anyhow::Result<()>>()
     })?;
-    let (coverage, mut wrong, _) = sum.into_inner().ok().context("a night panicked")?;
-    wrong.sort_by_key(|outcome: &Outcome| outcome.night.seed);
+    let (coverage, mut wrong, _) = sum.into_inner().ok().context("a run panicked")?;
+    wrong.sort_by_key(|outcome: &Outcome| outcome.run.seed);
     Ok((coverage, wrong))
 }

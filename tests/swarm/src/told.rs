@@ -1,4 +1,4 @@
-//! Makes nights that went wrong short, writes their files and says so.
+//! Makes runs that went wrong short, writes their files and says so.
 
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use node_remedy_swarm::shrink::{PLAYS_MAX, shrink};
 
 use crate::arguments::Arguments;
 
-/// Of several nights that went wrong, how many are told.
+/// Of several runs that went wrong, how many are told.
 pub(crate) const TOLD: usize = 5;
 
-/// What the nights of this run follow from besides their seeds.
+/// What the runs of this run follow from besides their seeds.
 pub(crate) fn origin(arguments: &Arguments, bug: Option<Bug>) -> Origin {
     Origin { commit: commit(), bug: bug.map(Bug::name), replay: arguments.replay_command() }
 }
@@ -29,7 +29,7 @@ fn commit() -> String {
     })
 }
 
-/// Makes the first few nights that went wrong short, some at a time, and hands each to `tell` with
+/// Makes the first few runs that went wrong short, some at a time, and hands each to `tell` with
 /// its files written. Fails if one cannot be played or written.
 pub(crate) fn each_failure(
     wrong: &[Outcome],
@@ -44,7 +44,7 @@ pub(crate) fn each_failure(
             let running: Vec<_> =
                 some.iter().map(|whole| scope.spawn(|| failure(whole, origin))).collect();
             let joined = running.into_iter().map(|one| {
-                let panicked = || Err(anyhow!("a night panicked while it was made short"));
+                let panicked = || Err(anyhow!("a run panicked while it was made short"));
                 one.join().unwrap_or_else(|_| panicked())
             });
             joined.collect()
@@ -62,18 +62,18 @@ pub(crate) fn each_failure(
 
 fn failure(whole: &Outcome, origin: &Origin) -> anyhow::Result<Failure> {
     let first = whole.broken.first().context("nothing was broken")?;
-    let (seed, invariant) = (whole.night.seed, first.invariant);
-    eprintln!("  night {seed} breaks {first}; seeking the shortest that breaks {invariant} …");
+    let (seed, invariant) = (whole.run.seed, first.invariant);
+    eprintln!("  run {seed} breaks {first}; seeking the shortest that breaks {invariant} …");
     let mut fewest = usize::MAX;
     let tell = |left, plays| {
         if left < fewest {
             fewest = left;
-            eprintln!("  night {seed}: {left} happenings break {invariant} (play {plays})");
+            eprintln!("  run {seed}: {left} faults break {invariant} (play {plays})");
         }
     };
     let shrunk = shrink(whole, first, PLAYS_MAX, tell)?;
-    let (broken, night) = (whole.broken.clone(), whole.night.clone());
-    Ok(Failure { broken, night, shrunk, origin: origin.clone() })
+    let (broken, run) = (whole.broken.clone(), whole.run.clone());
+    Ok(Failure { broken, run, shrunk, origin: origin.clone() })
 }
 
 /// How often progress is told.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use node_remedy_world::Scenario;
 use node_remedy_world::api::Kind;
-use node_remedy_world::scenario::{Document, Event, Happening, NodeSpec};
+use node_remedy_world::scenario::{Document, Event, Fault, NodeSpec};
 use serde_json::Value;
 
 /// Long enough for every pause between tries.
@@ -28,7 +28,7 @@ pub(crate) fn faulty(scenario: &Scenario) -> BTreeSet<String> {
             faults.entry(&node.name).or_default().insert("from the start");
         }
     }
-    for Happening { what, .. } in in_order(scenario) {
+    for Fault { what, .. } in in_order(scenario) {
         let (Event::BmcFault { node: of, fault, value }
         | Event::CloudFault { node: of, fault, value }
         | Event::DeviceFault { device: of, fault, value }) = what
@@ -48,21 +48,21 @@ pub(crate) fn faulty(scenario: &Scenario) -> BTreeSet<String> {
     faulty.map(|(of, _)| of.to_owned()).collect()
 }
 
-/// What befalls the cluster, in order of time; what waits for something counts from the start.
-fn in_order(scenario: &Scenario) -> Vec<&Happening> {
-    let mut happenings: Vec<&Happening> = scenario.happenings.iter().collect();
-    happenings.sort_by_key(|one| one.at);
-    happenings
+/// What hits the cluster, in order of time; what waits for something counts from the start.
+fn in_order(scenario: &Scenario) -> Vec<&Fault> {
+    let mut faults: Vec<&Fault> = scenario.faults.iter().collect();
+    faults.sort_by_key(|one| one.at);
+    faults
 }
 
 /// The lost node of a scenario, if only one is lost, its power can be switched at the end, no person wants it otherwise, and an
 /// hour is left.
 pub(crate) fn unhindered(scenario: &Scenario) -> BTreeSet<String> {
-    let mut lost = scenario.happenings.iter().filter_map(|one| loses(&one.what));
+    let mut lost = scenario.faults.iter().filter_map(|one| loses(&one.what));
     let Some(node) = lost.next() else { return BTreeSet::new() };
-    let last = scenario.happenings.iter().map(|one| one.at).max().unwrap_or_default();
+    let last = scenario.faults.iter().map(|one| one.at).max().unwrap_or_default();
     let is_alone = lost.all(|other| other == node);
-    let is_free = scenario.happenings.iter().all(|one| holds_nothing_up(&one.what));
+    let is_free = scenario.faults.iter().all(|one| holds_nothing_up(&one.what));
     let is_over = last.saturating_add(AFTERMATH) <= scenario.duration;
     let spec = scenario.nodes.iter().find(|one| one.name == node);
     let has_power = spec.is_some_and(|spec| has_power(scenario, spec));
@@ -74,8 +74,8 @@ pub(crate) fn unhindered(scenario: &Scenario) -> BTreeSet<String> {
 fn stays_away(scenario: &Scenario) -> bool {
     let is_lost = |one: &Event| matches!(one, Event::NetworkLost(_));
     let about_it = |one: &&Event| is_lost(one) || matches!(one, Event::NodeComesBack(_));
-    let happenings = in_order(scenario);
-    happenings.iter().map(|one| &one.what).rfind(about_it).is_some_and(is_lost)
+    let faults = in_order(scenario);
+    faults.iter().map(|one| &one.what).rfind(about_it).is_some_and(is_lost)
 }
 
 fn loses(what: &Event) -> Option<&str> {
@@ -95,9 +95,9 @@ fn holds_nothing_up(what: &Event) -> bool {
         what,
         Event::BmcFault { .. } | Event::DeviceFault { .. } | Event::CloudFault { .. }
     );
-    let is_sign = matches!(what, Event::NodeCondition { .. } | Event::NodeEvent { .. });
+    let is_symptom = matches!(what, Event::NodeCondition { .. } | Event::NodeEvent { .. });
     let passes = matches!(what, Event::NodeComesBack(_) | Event::OfController(_));
-    loses(what).is_some() || is_fault || is_sign || passes
+    loses(what).is_some() || is_fault || is_symptom || passes
 }
 
 /// Whether each stage of the power management of a node's FenceConfigurations can be done with what has no fault in the

@@ -68,7 +68,7 @@ impl Model {
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
             existing: Vec::new(),
-            happenings: Vec::new(),
+            faults: Vec::new(),
             expect: Vec::new(),
             expect_without: Vec::new(),
         };
@@ -137,9 +137,9 @@ impl Side for Model {
         })
     }
 
-    async fn befall(&mut self, node: &str, misfortune: Misfortune) -> Result<()> {
+    async fn apply_fault(&mut self, node: &str, misfortune: Misfortune) -> Result<()> {
         let node = node.to_owned();
-        self.world.befall(&match misfortune {
+        self.world.apply_fault(&match misfortune {
             Misfortune::KubeletStops => Event::KubeletStops(node),
             Misfortune::KubeletStarts => Event::NodeComesBack(node),
         });
@@ -147,7 +147,7 @@ impl Side for Model {
     }
 
     async fn forget_history(&mut self) -> Result<()> {
-        // What the story so far needs of it was told.
+        // What the timeline so far needs of it was told.
         self.world.api().compact();
         Ok(())
     }

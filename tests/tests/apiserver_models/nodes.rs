@@ -52,7 +52,7 @@ fn eviction() -> Script {
             runs("hasty", "{a}", 2),
             Step::Until(&["pod patient#1: Running", "pod hasty#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod patient#1: no longer Ready", "pod hasty#1: no longer Ready"]),
             Step::Took {
@@ -83,10 +83,10 @@ fn kubelet_returns() -> Script {
             runs("hasty", "{a}", 1),
             Step::Until(&["pod patient#1: Running", "pod hasty#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod patient#1: no longer Ready", "pod hasty#1: Terminating"]),
-            Step::Befall('a', KubeletStarts),
+            Step::Hit('a', KubeletStarts),
             Step::Until(&[
                 "node a: Ready True",
                 "node a: taint unreachable NoSchedule lifted",
@@ -141,10 +141,10 @@ fn zone_disruption() -> Script {
             runs("three", "{c}", 1),
             Step::Until(&["pod one#1: Running", "pod two#1: Running", "pod three#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod one#1: no longer Ready", "pod one#1: Terminating"]),
-            Step::Befall('b', KubeletStops),
+            Step::Hit('b', KubeletStops),
             Step::Until(&[
                 "node b: Ready Unknown",
                 "node b: taint unreachable NoSchedule put",
@@ -152,7 +152,7 @@ fn zone_disruption() -> Script {
                 "pod two#1: no longer Ready",
                 "pod two#1: Terminating",
             ]),
-            Step::Befall('c', KubeletStops),
+            Step::Hit('c', KubeletStops),
             Step::Until(&[
                 "node c: Ready Unknown",
                 "node c: taint unreachable NoSchedule put",
@@ -163,7 +163,7 @@ fn zone_disruption() -> Script {
             // The node lifecycle controller puts queued NoExecute taints every 100 ms, so it may put this one before it has
             // counted the zone's lost nodes.
             Step::Race { lost_by: "node c: taint unreachable NoExecute put" },
-            Step::Befall('a', KubeletStarts),
+            Step::Hit('a', KubeletStarts),
             Step::Until(&[
                 "node a: Ready True",
                 "node a: taint unreachable NoSchedule lifted",
@@ -185,7 +185,7 @@ fn whole_zone() -> Script {
             runs("one", "{a}", 1),
             Step::Until(&["pod one#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod one#1: no longer Ready", "pod one#1: Terminating"]),
         ],
@@ -196,7 +196,7 @@ fn node_deleted() -> Script {
     let mut steps = database(300);
     steps.extend([
         Step::Begin { a_runs: Some("db-0") },
-        Step::Befall('a', KubeletStops),
+        Step::Hit('a', KubeletStops),
         A_LOST,
         Step::Until(&["pod db-0#1: no longer Ready"]),
         delete(Node, "{a}", Value::Null).into(),
@@ -218,7 +218,7 @@ fn force_on_a_lost_node() -> Script {
             runs("one", "{a}", 300),
             Step::Until(&["pod one#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod one#1: no longer Ready"]),
             delete(Pod, "one", Value::Null).into(),
@@ -227,7 +227,7 @@ fn force_on_a_lost_node() -> Script {
             Step::Until(&["pod one#1: gone"]),
             runs("one", "{a}", 300),
             Step::Until(&["pod one#2: created", "pod one#2: bound to a"]),
-            Step::Befall('a', KubeletStarts),
+            Step::Hit('a', KubeletStarts),
             Step::Until(&[
                 "node a: Ready True",
                 "node a: taint unreachable NoSchedule lifted",
@@ -247,7 +247,7 @@ fn tolerant() -> Script {
             pod("one", "{a}", &json!([{ "operator": "Exists" }])).into(),
             Step::Until(&["pod one#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod one#1: no longer Ready"]),
             out_of_service("{a}").into(),
@@ -271,10 +271,10 @@ pub(crate) fn all_nodes() -> Script {
             runs("two", "{b}", 1),
             Step::Until(&["pod one#1: Running", "pod two#1: Running"]),
             Step::Begin { a_runs: None },
-            Step::Befall('a', KubeletStops),
+            Step::Hit('a', KubeletStops),
             A_LOST,
             Step::Until(&["pod one#1: no longer Ready"]),
-            Step::Befall('b', KubeletStops),
+            Step::Hit('b', KubeletStops),
             // What was already said of the first is taken back, and nothing is said of the second.
             Step::Until(&[
                 "node b: Ready Unknown",
@@ -283,7 +283,7 @@ pub(crate) fn all_nodes() -> Script {
                 "node a: taint unreachable NoExecute lifted",
             ]),
             Step::Nothing { for_s: 12 },
-            Step::Befall('a', KubeletStarts),
+            Step::Hit('a', KubeletStarts),
             Step::Until(&[
                 "node a: Ready True",
                 "node a: taint unreachable NoSchedule lifted",

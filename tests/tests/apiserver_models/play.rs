@@ -105,7 +105,7 @@ impl<S: Side> Player<'_, S> {
             Step::Ask(request) => self.ask(request).await,
             Step::Watch(watch) => self.watch(watch).await,
             Step::Begin { a_runs } => self.begin(*a_runs).await,
-            Step::Befall(letter, misfortune) => {
+            Step::Hit(letter, misfortune) => {
                 let node = self.names.node(*letter).context("no such node")?.to_owned();
                 let line = misfortune.line(*letter);
                 let at = self.side.now();
@@ -117,7 +117,7 @@ impl<S: Side> Player<'_, S> {
                     writes: Vec::new(),
                     reads: Vec::new(),
                 });
-                self.side.befall(&node, *misfortune).await
+                self.side.apply_fault(&node, *misfortune).await
             }
             Step::Until(lines) => self.until(lines).await,
             Step::Nothing { for_s } => {

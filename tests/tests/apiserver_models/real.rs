@@ -377,7 +377,7 @@ impl Side for Real<'_> {
         bail!("no watch of {} had a bookmark", watch.kind.plural())
     }
 
-    async fn befall(&mut self, node: &str, misfortune: Misfortune) -> Result<()> {
+    async fn apply_fault(&mut self, node: &str, misfortune: Misfortune) -> Result<()> {
         let machine = self.machines.get(node).context("no such machine")?;
         match misfortune {
             Misfortune::KubeletStops => machine.stop_kubelet(),

@@ -1,4 +1,4 @@
-//! The language of the scripts: what is asked, what befalls, what is awaited, what is noted.
+//! The language of the scripts: what is asked, what happens to, what is awaited, what is noted.
 //!
 //! Texts may name `{a}`, `{b}`, … (the script's nodes), `{ns}` (its namespace, and the first part
 //! of the names of what lives in none), `{driver}` (the CSI driver), and what was kept.
@@ -9,7 +9,7 @@ use node_remedy_world::api::object::set;
 use node_remedy_world::api::{Kind, Part};
 use serde_json::{Value, json};
 
-/// A story to be played on both sides.
+/// A timeline to be played on both sides.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     /// Its name; on the real side also its namespace and zone.
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     /// volume's attachment `{attachment}`.
     Begin { a_runs: Option<&'static str> },
     /// Something happens to the node of that letter.
-    Befall(char, Misfortune),
+    Hit(char, Misfortune),
     /// Waits for these facts, each once more than it was awaited before.
     Until(&'static [&'static str]),
     /// So many seconds in which the facts show that something does not happen. Nothing can be

@@ -23,8 +23,8 @@ pub(crate) trait Side {
     /// Watches from a version until everything that happened up to now was told, bookmark included.
     async fn watch(&mut self, watch: &Watch, namespace: &str, from: &str) -> Result<Watched>;
 
-    /// Lets something befall a node.
-    async fn befall(&mut self, node: &str, misfortune: Misfortune) -> Result<()>;
+    /// Lets something hit a node.
+    async fn apply_fault(&mut self, node: &str, misfortune: Misfortune) -> Result<()>;
 
     /// The server forgets its history.
     async fn forget_history(&mut self) -> Result<()>;

@@ -33,7 +33,7 @@ fn lost(patience_s: u64) -> Vec<Step> {
     let mut steps = database(patience_s);
     steps.extend([
         Step::Begin { a_runs: Some("db-0") },
-        Step::Befall('a', KubeletStops),
+        Step::Hit('a', KubeletStops),
         Step::Until(&[
             "node a: Ready Unknown",
             "node a: taint unreachable NoSchedule put",

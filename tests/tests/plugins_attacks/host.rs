@@ -11,7 +11,7 @@ use node_remedy_sandbox::{
     Action, AdminGrant, CallReport, Ended, Executor, LoadError, OpenGate, PlugState, Plugin,
     PluginLimits, Sandbox, Seams, SystemEntropy, SystemNames, TokioClock, Verdict,
 };
-use node_remedy_swarm::corpus::asked::{self, Asked};
+use node_remedy_swarm::corpus::asked::{self, AttackCall};
 use node_remedy_swarm::corpus::attacker_file;
 use node_remedy_tests::Controller;
 use node_remedy_tests::attacks::Row;
@@ -55,7 +55,7 @@ struct Neighbour {
 pub(crate) struct Try {
     /// None: the attacker.
     plugin: Option<Arc<Plugin>>,
-    asked: Asked,
+    asked: AttackCall,
 }
 
 /// An attack's row, as far as it is known before.
@@ -74,7 +74,7 @@ pub(crate) fn case<'a>(number: u8, attack: &'a str, how: &'a str) -> Case<'a> {
 
 /// A call of the attacker, under a grant as wide as one can be written.
 pub(crate) fn attempt(deed: &str) -> Try {
-    let asked = Asked {
+    let asked = AttackCall {
         deed: deed.to_owned(),
         action: Action::Status,
         parameters: BTreeMap::new(),
@@ -246,7 +246,7 @@ impl Host {
 }
 
 impl Threads {
-    async fn call(&self, plugin: Arc<Plugin>, asked: Asked) -> Result<CallReport> {
+    async fn call(&self, plugin: Arc<Plugin>, asked: AttackCall) -> Result<CallReport> {
         let call = asked.call(&plugin, &SystemNames).await?;
         let report = self.executor.run(plugin, call, self.seams.clone()).await;
         canary::note(&format!("{report:?}"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Event;
-use node_remedy_observe::node_events::EventSeen;
+use node_remedy_observe::node_events::PrunedEvent;
 use node_remedy_runtime::admin::{Pages, Readiness, serve};
 use node_remedy_tests::time::until;
 use serde_json::json;
@@ -41,7 +41,7 @@ fn counted(uid: &str, count: u32) -> Result<Option<u32>> {
         "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z",
         "count": count,
     }))?;
-    let seen = EventSeen::of(event).context("it is no Event about a node")?;
+    let seen = PrunedEvent::of(event).context("it is no Event about a node")?;
     Ok(seen.is_about("worker-1", "uid-1").then_some(seen.count))
 }
 

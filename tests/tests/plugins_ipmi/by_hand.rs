@@ -23,7 +23,7 @@ const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 const JSON: &[&str] = &["--output", "json"];
 
 /// A BMC, and a file with a password for it.
-struct Hand {
+struct FenceCommand {
     bmc: Bmc,
     password: &'static str,
     password_file: PathBuf,
@@ -49,7 +49,7 @@ impl Ended {
     }
 }
 
-impl Hand {
+impl FenceCommand {
     async fn start(name: &str, kind: Kind, password: &'static str) -> Result<Self> {
         let folder = fresh_folder(&format!("plugins-by-hand-{name}"))?;
         let bmc = Bmc::start(kind, &folder).await?;
@@ -88,7 +88,7 @@ fn hexadecimal(text: &str) -> String {
 
 /// Every verb of an honest BMC, with the machine's power as its file tells it.
 async fn check_verbs(name: &str, kind: Kind, options: &[&str]) -> Result<()> {
-    let hand = Hand::start(name, kind, PASSWORD).await?;
+    let hand = FenceCommand::start(name, kind, PASSWORD).await?;
     for (verb, code, power) in [
         ("status", 0, Power::On),
         ("monitor", 0, Power::On),
@@ -120,7 +120,7 @@ async fn every_verb_on_ipmi_sim_over_suite_3() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bmc_that_says_yes_and_does_nothing_is_never_believed() -> Result<()> {
-    let hand = Hand::start("stuck", Kind::Bmc17, PASSWORD).await?;
+    let hand = FenceCommand::start("stuck", Kind::Bmc17, PASSWORD).await?;
     hand.bmc.set_faults("stuck 1\n")?;
     for verb in ["off", "reboot"] {
         let ended = hand.fence(verb, SOON).await?;
@@ -144,7 +144,7 @@ async fn a_bmc_that_says_yes_and_does_nothing_is_never_believed() -> Result<()> 
 /// The machine's power when the wait is over is not known to be what it will be.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_off_that_takes_longer_than_the_wait_is_told_as_it_stands() -> Result<()> {
-    let hand = Hand::start("slow", Kind::Bmc17, PASSWORD).await?;
+    let hand = FenceCommand::start("slow", Kind::Bmc17, PASSWORD).await?;
     hand.bmc.set_faults("off_after 600000\n")?;
     for (options, says) in [
         (SOON, "the off was accepted; the last read said on"),
@@ -162,7 +162,7 @@ async fn an_off_that_takes_longer_than_the_wait_is_told_as_it_stands() -> Result
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_that_is_off_is_not_reset() -> Result<()> {
-    let hand = Hand::start("reset-off", Kind::Bmc17, PASSWORD).await?;
+    let hand = FenceCommand::start("reset-off", Kind::Bmc17, PASSWORD).await?;
     hand.bmc.press_button(Power::Off)?;
     let ended = hand.fence("reset", &[]).await?;
     assert_eq!((ended.code, hand.bmc.power()), (1, Power::Off));
@@ -175,7 +175,7 @@ async fn a_machine_that_is_off_is_not_reset() -> Result<()> {
 /// There is no time to see it off, and yet it is not left off.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reboot_in_a_hurry_leaves_no_machine_off() -> Result<()> {
-    let hand = Hand::start("hurry", Kind::Bmc17, PASSWORD).await?;
+    let hand = FenceCommand::start("hurry", Kind::Bmc17, PASSWORD).await?;
     let ended = hand.fence("reboot", &["--timeout", "1"]).await?;
     assert_eq!(hand.bmc.offs()?, hand.bmc.ons()?, "{}{}", ended.out, ended.err);
     assert_eq!((ended.code, hand.bmc.power()), (1, Power::On), "nobody saw it off");
@@ -184,7 +184,7 @@ async fn a_reboot_in_a_hurry_leaves_no_machine_off() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reboot_that_leaves_the_machine_off_says_so_last() -> Result<()> {
-    let hand = Hand::start("left-off", Kind::Bmc17, PASSWORD).await?;
+    let hand = FenceCommand::start("left-off", Kind::Bmc17, PASSWORD).await?;
     hand.bmc.set_faults("off_after 1000\n")?;
     let mut command = hand.command("reboot", SOON);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -203,7 +203,7 @@ async fn a_reboot_that_leaves_the_machine_off_says_so_last() -> Result<()> {
 }
 
 /// What a status says that fails; an off fails too, and cuts nothing.
-async fn failure(hand: &Hand, options: &[&str]) -> Result<String> {
+async fn failure(hand: &FenceCommand, options: &[&str]) -> Result<String> {
     let off = hand.fence("off", options).await?;
     assert_eq!((off.code, hand.bmc.power(), hand.bmc.offs()?), (1, Power::On, 0));
     let Ended { code, out, err } = hand.fence("status", options).await?;
@@ -212,8 +212,8 @@ async fn failure(hand: &Hand, options: &[&str]) -> Result<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_password_is_told_in_a_sentence() -> Result<()> {
-    let bmc17 = Hand::start("wrong-bmc17", Kind::Bmc17, "battery-staple").await?;
-    let ipmi_sim = Hand::start("wrong-ipmi-sim", Kind::IpmiSim, "battery-staple").await?;
+    let bmc17 = FenceCommand::start("wrong-bmc17", Kind::Bmc17, "battery-staple").await?;
+    let ipmi_sim = FenceCommand::start("wrong-ipmi-sim", Kind::IpmiSim, "battery-staple").await?;
     let told = failure(&bmc17, &[]).await?;
     assert_eq!(told, failure(&ipmi_sim, &[]).await?, "over either suite");
     expect![[r"
@@ -229,7 +229,7 @@ async fn a_wrong_password_is_told_in_a_sentence() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_meant_is_named_before_anything_is_sent() -> Result<()> {
-    let mut hand = Hand::start("typos", Kind::Bmc17, PASSWORD).await?;
+    let mut hand = FenceCommand::start("typos", Kind::Bmc17, PASSWORD).await?;
     let log = hand.bmc.log_file().with_file_name("log");
     let heard_before = fs::read(&log)?;
     let value = failure(&hand, &["--set", "cipher-suite=0"]).await?;
@@ -250,7 +250,7 @@ async fn what_cannot_be_meant_is_named_before_anything_is_sent() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_as_a_document() -> Result<()> {
-    let hand = Hand::start("document", Kind::Bmc17, PASSWORD).await?;
+    let hand = FenceCommand::start("document", Kind::Bmc17, PASSWORD).await?;
     let document = hand.fence("status", JSON).await?.json()?;
     assert_eq!(document["state"], "on");
     for (name, value) in identity(&hand.bmc) {
@@ -265,7 +265,7 @@ async fn a_status_as_a_document() -> Result<()> {
 /// While it runs, other users of the machine see its arguments.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_password_is_neither_in_the_arguments_nor_in_the_environment() -> Result<()> {
-    let hand = Hand::start("arguments", Kind::Bmc17, "battery-staple").await?;
+    let hand = FenceCommand::start("arguments", Kind::Bmc17, "battery-staple").await?;
     // A silent BMC keeps the command waiting.
     hand.bmc.set_faults("silent 1\n")?;
     let mut command = hand.command("status", &[]);
@@ -289,7 +289,8 @@ async fn the_password_is_neither_in_the_arguments_nor_in_the_environment() -> Re
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_reboot_switches_the_machine_on_first() -> Result<()> {
     for signal in ["-INT", "-TERM"] {
-        let hand = Hand::start(&format!("interrupted{signal}"), Kind::Bmc17, PASSWORD).await?;
+        let hand =
+            FenceCommand::start(&format!("interrupted{signal}"), Kind::Bmc17, PASSWORD).await?;
         hand.bmc.set_faults("off_after 1500\n")?;
         let mut command = hand.command("reboot", &[]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

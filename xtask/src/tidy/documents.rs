@@ -128,6 +128,19 @@ pub(super) fn unknown_tests(sources: &[Source]) -> Vec<String> {
     found
 }
 
+/// Pages under `docs/` that the book's summary does not lead to.
+pub(super) fn outside_the_book(sources: &[Source]) -> Vec<String> {
+    const SUMMARY: &str = "docs/SUMMARY.md";
+    let Some(summary) = sources.iter().find(|source| source.path == SUMMARY) else {
+        return vec![format!("{SUMMARY}: is missing")];
+    };
+    let pages =
+        sources.iter().filter(|source| source.has_extension("md") && source.path != SUMMARY);
+    let pages = pages.filter_map(|page| page.path.strip_prefix("docs/"));
+    let missing = pages.filter(|page| !summary.text.contains(&format!("]({page})")));
+    missing.map(|page| format!("{SUMMARY}: does not lead to docs/{page}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,5 +177,18 @@ mod tests {
                 "docs/proposals.md:3: there is no test host/b.rs",
             ]
         );
+    }
+
+    #[test]
+    fn a_page_is_in_the_book() {
+        let page = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+        let pages = [
+            page("docs/SUMMARY.md", "- [A](a.md)\n"),
+            page("docs/a.md", ""),
+            page("docs/b/c.md", ""),
+            page("README.md", ""),
+        ];
+        assert_eq!(outside_the_book(&pages), ["docs/SUMMARY.md: does not lead to docs/b/c.md"]);
+        assert_eq!(outside_the_book(&[]), ["docs/SUMMARY.md: is missing"]);
     }
 }

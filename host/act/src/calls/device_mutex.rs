@@ -11,15 +11,15 @@ use tokio::sync::Mutex;
 
 /// Whose turn it is at each device.
 #[derive(Default)]
-pub struct Turns(RefCell<BTreeMap<String, Rc<Mutex<()>>>>);
+pub struct DeviceMutexes(RefCell<BTreeMap<String, Rc<Mutex<()>>>>);
 
-impl Turns {
+impl DeviceMutexes {
     /// The turn at the device of a method, for a call with these grants.
     pub(super) fn at(&self, method: &Method, grants: &Grants) -> Rc<Mutex<()>> {
-        let mut turns = self.0.borrow_mut();
+        let mut device_mutexes = self.0.borrow_mut();
         // Nobody waits for those that nobody holds.
-        turns.retain(|_, turn| Rc::strong_count(turn) > 1);
-        turns.entry(device(method, grants)).or_default().clone()
+        device_mutexes.retain(|_, turn| Rc::strong_count(turn) > 1);
+        device_mutexes.entry(device(method, grants)).or_default().clone()
     }
 }
 

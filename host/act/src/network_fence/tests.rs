@@ -1,4 +1,4 @@
-//! What is believed of a NetworkFence, and whose it is. How calls go, the nights of
+//! What is believed of a NetworkFence, and whose it is. How calls go, the runs of
 //! `tests/tests/sim_network_fence.rs` play.
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::*;
 
-fn wanted() -> Wanted<'static> {
+fn wanted() -> DesiredFence<'static> {
     let parameters = [("driver", "csi.example.com"), ("cidrs", "192.0.2.7/32,2001:db8::7/128")];
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let spec = spec_of(&BTreeMap::from(parameters.map(own)));
-    Wanted { name: name("node-a-1", "storage"), incident: "node-a-1", spec }
+    DesiredFence { name: name("node-a-1", "storage"), incident: "node-a-1", spec }
 }
 
 /// Ours, just asked for, with this answer.
@@ -94,7 +94,7 @@ fn an_object_of_somebody_else_over_an_address_makes_it_unknown() {
         ..of_others("", "192.0.2.7/32")
     };
     assert!(wanted.meets(&of_class));
-    let classed = Wanted { spec: of_class, ..self::wanted() };
+    let classed = DesiredFence { spec: of_class, ..self::wanted() };
     assert!(classed.meets(&of_others("other.example.com", "192.0.2.7/32")));
     assert!(!classed.meets(&of_others("other.example.com", "192.0.2.8/32")));
     let ours = ours(SUCCEEDED, FENCED);

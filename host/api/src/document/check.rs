@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::problem::{Path, Problems, Severity};
 use super::suggest::nearest;
 use super::tree::{Document, Tree, Value};
-use crate::limits::RUNGS_MAX;
+use crate::limits::REMEDY_STEPS_MAX;
 use crate::time::{SPAN_PATTERN, Span};
 
 /// The schema of a kind's `spec`, out of its own definition.
@@ -149,8 +149,8 @@ pub(crate) fn unknown_field<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    if is_rung_beyond(name, known.clone()) {
-        return format!("found {name}, expected at most remedy{RUNGS_MAX}");
+    if is_remedy_step_beyond(name, known.clone()) {
+        return format!("found {name}, expected at most remedy{REMEDY_STEPS_MAX}");
     }
     if let Some(near) = nearest(name, known.clone()) {
         return format!("found an unknown field, expected {near} (did you mean that?)");
@@ -159,10 +159,11 @@ pub(crate) fn unknown_field<'a>(
     format!("found an unknown field, expected one of {}", known.join(", "))
 }
 
-/// Whether it is a rung of a ladder beyond the last one.
-fn is_rung_beyond<'a>(name: &str, mut known: impl Iterator<Item = &'a str>) -> bool {
-    let rung = |name: &str| name.strip_prefix("remedy")?.parse::<usize>().ok();
-    rung(name).is_some_and(|rung| rung > RUNGS_MAX) && known.any(|one| rung(one) == Some(RUNGS_MAX))
+/// Whether it is a remedy step of a ladder beyond the last one.
+fn is_remedy_step_beyond<'a>(name: &str, mut known: impl Iterator<Item = &'a str>) -> bool {
+    let remedy_step = |name: &str| name.strip_prefix("remedy")?.parse::<usize>().ok();
+    remedy_step(name).is_some_and(|remedy_step| remedy_step > REMEDY_STEPS_MAX)
+        && known.any(|one| remedy_step(one) == Some(REMEDY_STEPS_MAX))
 }
 
 fn wrong_text(text: &str, schema: &Json) -> Option<String> {

@@ -189,12 +189,12 @@ pub enum MethodAction {
 #[serde(untagged)]
 enum Written {
     Boolean(bool),
-    Word(Word),
+    ActionWord(ActionWord),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Word {
+enum ActionWord {
     Off,
     On,
     Reboot,
@@ -204,10 +204,10 @@ enum Word {
 impl From<Written> for MethodAction {
     fn from(written: Written) -> Self {
         match written {
-            Written::Boolean(false) | Written::Word(Word::Off) => Self::Off,
-            Written::Boolean(true) | Written::Word(Word::On) => Self::On,
-            Written::Word(Word::Reboot) => Self::Reboot,
-            Written::Word(Word::Reset) => Self::Reset,
+            Written::Boolean(false) | Written::ActionWord(ActionWord::Off) => Self::Off,
+            Written::Boolean(true) | Written::ActionWord(ActionWord::On) => Self::On,
+            Written::ActionWord(ActionWord::Reboot) => Self::Reboot,
+            Written::ActionWord(ActionWord::Reset) => Self::Reset,
         }
     }
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::time::{Moment, Span};
 
-/// One remedy of the ladder, as it was when the run was opened.
+/// One remedy of the ladder, as it was when the incident was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Rung {
+pub struct RemedyStep {
     /// Its name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Rung {
     pub job: Option<JobTemplate>,
     /// Or what is done in the cluster itself. Absent like the Job: the plan is carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<Chore>,
+    pub cluster: Option<ClusterAction>,
     /// Of the plan this method alone, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
@@ -36,7 +36,7 @@ pub struct Rung {
     pub plugin: Option<DecidingPlugin>,
 }
 
-impl Rung {
+impl RemedyStep {
     /// Whether the node's plan is carried out, or a part of it, or may be.
     pub fn is_of_plan(&self) -> bool {
         self.job.is_none() && self.cluster.is_none()
@@ -68,7 +68,7 @@ pub struct Decided {
     /// Counts the decisions of an incident from 1.
     pub number: u32,
     /// The place of its remedy in the ladder, from 0.
-    pub rung: u32,
+    pub remedy_step: u32,
     /// When the plugin was first asked.
     pub asked_at: Moment,
     /// What it decided; absent while it has not answered. It is never asked for this again then.
@@ -147,7 +147,7 @@ impl std::fmt::Display for Choice {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Chore {
+pub enum ClusterAction {
     /// Cordon the node.
     Cordon,
     /// Put our NoSchedule taint.
@@ -160,7 +160,7 @@ pub enum Chore {
     DeleteNode,
 }
 
-impl std::fmt::Display for Chore {
+impl std::fmt::Display for ClusterAction {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(match self {
             Self::Cordon => "cordon",
@@ -195,8 +195,8 @@ pub struct JobRun {
     #[schemars(length(max = 253))]
     pub name: String,
     /// The place of its remedy in the ladder, from 0.
-    pub rung: u32,
-    /// Which try of the run it belongs to.
+    pub remedy_step: u32,
+    /// Which try of the incident it belongs to.
     pub attempt: u32,
     /// When the intent was written.
     pub intended_at: Moment,

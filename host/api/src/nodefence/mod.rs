@@ -6,15 +6,15 @@
 
 mod journal;
 mod ladder;
+mod liveness;
 mod proof;
 mod record;
-mod signs;
 
 pub use self::journal::*;
 pub use self::ladder::*;
+pub use self::liveness::*;
 pub use self::proof::*;
 pub use self::record::*;
-pub use self::signs::*;
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::plan::NodePlan;
 use crate::policy::{GateLimits, RunPolicy};
-use crate::remedyconfiguration::SignConfig;
+use crate::remedyconfiguration::SymptomConfig;
 use crate::time::{Moment, Span};
 
-/// What is fenced, why, and by which plan. Fixed when the run is opened.
+/// What is fenced, why, and by which plan. Fixed when the incident is opened.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "node-remedy.io",
@@ -52,7 +52,7 @@ use crate::time::{Moment, Span};
         .message("the spec of a NodeFence is fixed when its run is opened")
 )]
 pub struct NodeFenceSpec {
-    /// The node, as it was when the run was opened.
+    /// The node, as it was when the incident was opened.
     pub node: FencedNode,
     /// What crossed the threshold.
     pub trigger: Trigger,
@@ -67,8 +67,8 @@ pub struct NodeFenceSpec {
     pub gate: GateLimits,
     /// The remedies that are tried one after the other; absent: the fence alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = limits::RUNGS_MAX))]
-    pub ladder: Vec<Rung>,
+    #[schemars(length(max = limits::REMEDY_STEPS_MAX))]
+    pub ladder: Vec<RemedyStep>,
 }
 
 /// Which machine: by object, by provider and by hardware.
@@ -102,7 +102,7 @@ pub struct Trigger {
     /// The node condition, or `Lease` for the age of the node's Lease; of any other sign its words.
     #[schemars(length(min = 1, max = 316))]
     pub condition_type: String,
-    /// The status it had: `False`, `Unknown`, `True`, `Expired` for a Lease, `There` for other signs.
+    /// The status it had: `False`, `Unknown`, `True`, `Expired` for a Lease, `There` for other symptoms.
     #[schemars(length(min = 1, max = 32))]
     pub status: String,
     /// Since when it has held.
@@ -112,7 +112,7 @@ pub struct Trigger {
     /// The whole sign, by which it is looked at again; absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::remedyconfiguration::whole_schema")]
-    pub sign: Option<SignConfig>,
+    pub symptom: Option<SymptomConfig>,
     /// A condition that was last reported longer ago is not known; absent: 15m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition_stale_after: Option<Span>,

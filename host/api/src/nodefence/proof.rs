@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::nodefence::signs::Signs;
+use crate::nodefence::liveness::Liveness;
 use crate::time::Moment;
 
 /// Evidence that the node is off or isolated.
@@ -19,7 +19,7 @@ pub struct Proof {
     /// The reads or the word that it rests on.
     pub by: Evidence,
     /// The last signs of life known; any other sign voids it.
-    pub signs: Signs,
+    pub liveness: Liveness,
     /// When a sign of life voided it, or a later read of what it rests on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voided_at: Option<Moment>,

@@ -9,11 +9,11 @@ use crate::conditions::Condition;
 use crate::limits;
 use crate::nodefence::journal::{FailureKind, Operation};
 use crate::nodefence::ladder::{Decided, JobRun};
+use crate::nodefence::liveness::Liveness;
 use crate::nodefence::proof::Proof;
-use crate::nodefence::signs::Signs;
 use crate::time::Moment;
 
-/// All that a controller knows of a run; a new process needs nothing else.
+/// All that a controller knows of an incident; a new process needs nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -28,14 +28,14 @@ pub struct NodeFenceStatus {
     pub step: Step,
     /// New, Running, Done, Final or Error; follows from the phase.
     pub status: State,
-    /// Where the run stands.
+    /// Where the incident stands.
     pub phase: Phase,
     /// Why it is over; set in phase `Final`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_reason: Option<FinalReason>,
     /// When the phase was entered.
     pub entered_at: Moment,
-    /// When the run was opened.
+    /// When the incident was opened.
     pub opened_at: Moment,
     /// Tries of a step over the whole run, so that an operation can say which one it belongs to.
     pub attempt: u32,
@@ -47,7 +47,7 @@ pub struct NodeFenceStatus {
     pub restarts: u32,
     /// Which remedy of the ladder has its turn, from 0.
     #[serde(default)]
-    pub rung: u32,
+    pub remedy_step: u32,
     /// Jobs of podTemplate remedies, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 253)))]
@@ -65,8 +65,8 @@ pub struct NodeFenceStatus {
     /// The process that wrote this.
     #[schemars(length(max = 128))]
     pub process: String,
-    /// The last signs of life when the run was opened.
-    pub signs_at_open: Signs,
+    /// The last signs of life when the incident was opened.
+    pub liveness_at_open: Liveness,
     /// The last signs of life before the present verifying read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
@@ -184,7 +184,7 @@ pub enum State {
     Error,
 }
 
-/// Where a run stands, finer than the five states.
+/// Where an incident stands, finer than the five states.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -225,7 +225,7 @@ pub enum Phase {
     Final,
 }
 
-/// How a run ended.
+/// How an incident ended.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -409,7 +409,7 @@ pub struct Baseline {
     /// When the cluster was looked at.
     pub at: Moment,
     /// What it showed.
-    pub signs: Signs,
+    pub liveness: Liveness,
 }
 
 /// What is, or was, released behind a proof.
@@ -494,7 +494,7 @@ pub struct ReleasedAttachment {
     pub volume: String,
 }
 
-/// Why a run stopped for a person, and what that person does next.
+/// Why an incident stopped for a person, and what that person does next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Parked {

@@ -7,7 +7,7 @@ use super::address::with_port;
 use super::agents::Meaning;
 use super::expression::Expression;
 use super::object::{FIRST_CREDENTIAL, IDENTITY_KEY, SECRET_KEY, missing, own_method};
-use super::plugins::Asked;
+use super::plugins::ActionSet;
 use super::properties::{Definition, Line, normal};
 use super::source::{Does, Draft};
 use super::{agents, plugins, trust};
@@ -202,20 +202,20 @@ impl Gathered {
     }
 
     /// Fence agents reboot where nothing is said.
-    fn asked(&self, problems: &mut Problems) -> Option<Asked> {
+    fn asked(&self, problems: &mut Problems) -> Option<ActionSet> {
         let watches = plugins::only_watches(&self.plugin);
         let Some(line) = &self.action else {
-            return Some(if watches { Asked::default() } else { Asked::REBOOT });
+            return Some(if watches { ActionSet::default() } else { ActionSet::REBOOT });
         };
         if watches {
             problems.push(wrong(line, "no action of what only sees"));
             return None;
         }
         match line.value.as_str() {
-            "off" | "false" => Some(Asked::of(Action::Off)),
-            "on" | "true" => Some(Asked::of(Action::On)),
-            "reboot" => Some(Asked::REBOOT),
-            "reset" => Some(Asked::of(Action::Reset)),
+            "off" | "false" => Some(ActionSet::of(Action::Off)),
+            "on" | "true" => Some(ActionSet::of(Action::On)),
+            "reboot" => Some(ActionSet::REBOOT),
+            "reset" => Some(ActionSet::of(Action::Reset)),
             _ => {
                 problems.push(wrong(line, "off, on, reboot or reset"));
                 None

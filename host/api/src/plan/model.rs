@@ -141,7 +141,7 @@ pub struct Method {
     /// Another method whose status proves this one's effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<u32>,
-    /// What is known once plugin and node are known; filled in when the run is opened.
+    /// What is known once plugin and node are known; filled in when the incident is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<MethodFacts>,
 }

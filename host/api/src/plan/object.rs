@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::expression::Expression;
-use super::plugins::{Asked, only_watches};
+use super::plugins::{ActionSet, only_watches};
 use super::source::{Does, Draft, FenceSource, Grants, Nodes, StageDraft};
 use super::{grants, network_fence, trust};
 use crate::document::{
@@ -202,7 +202,7 @@ impl Reader<'_> {
             (Some(plugin), None, None)
                 if watches && (template.is_none() || method.plugin.is_none()) =>
             {
-                (Does::Plugin(plugin.clone()), Asked::default())
+                (Does::Plugin(plugin.clone()), ActionSet::default())
             }
             (Some(plugin), None, Some(_)) if watches => {
                 let sentence =
@@ -213,14 +213,14 @@ impl Reader<'_> {
             (Some(plugin), None, Some(action)) if template.is_none() || method.plugin.is_none() => {
                 (Does::Plugin(plugin.clone()), asked(action))
             }
-            (None, Some(builtin), None) => (Does::Builtin(builtin), Asked::of(Action::On)),
+            (None, Some(builtin), None) => (Does::Builtin(builtin), ActionSet::of(Action::On)),
             (None, Some(_), Some(_)) => {
                 let sentence = "found an action of a built-in method, expected none";
                 self.error(&path.field("action"), sentence.to_owned());
                 return None;
             }
             (Some(plugin), None, None) if template.is_none() || method.plugin.is_none() => {
-                (Does::Plugin(plugin.clone()), Asked::default())
+                (Does::Plugin(plugin.clone()), ActionSet::default())
             }
             (Some(_) | None, Some(_) | None, _) => {
                 let sentence =
@@ -350,8 +350,8 @@ impl Reader<'_> {
 /// A method that needs no definition.
 pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Draft> {
     let (does, asked) = match Builtin::of(name) {
-        Some(builtin) => (Does::Builtin(builtin), Asked::of(Action::On)),
-        None if name == RESTART_INSTANCE => (Does::Instance, Asked::REBOOT),
+        Some(builtin) => (Does::Builtin(builtin), ActionSet::of(Action::On)),
+        None if name == RESTART_INSTANCE => (Does::Instance, ActionSet::REBOOT),
         None => return None,
     };
     Some(Draft {
@@ -373,7 +373,9 @@ pub(super) fn own_method(name: &str, spot: &crate::document::Spot) -> Option<Dra
 pub(super) fn misplaced(draft: &Draft, step: Step) -> Option<String> {
     let name = &draft.name;
     match (step, &draft.does) {
-        (_, Does::Plugin(plugin)) if draft.asked == Asked::default() && !only_watches(plugin) => {
+        (_, Does::Plugin(plugin))
+            if draft.asked == ActionSet::default() && !only_watches(plugin) =>
+        {
             Some(format!("found {name}, which has no action, expected it as a witness alone"))
         }
         (Step::Power | Step::Recovery, Does::Plugin(plugin)) if only_watches(plugin) => {
@@ -425,12 +427,12 @@ pub(super) fn missing<'a>(
     format!("found the {what} {name:?}, expected a defined one ({known})")
 }
 
-fn asked(action: MethodAction) -> Asked {
+fn asked(action: MethodAction) -> ActionSet {
     match action {
-        MethodAction::Off => Asked::of(Action::Off),
-        MethodAction::On => Asked::of(Action::On),
-        MethodAction::Reboot => Asked::REBOOT,
-        MethodAction::Reset => Asked::of(Action::Reset),
+        MethodAction::Off => ActionSet::of(Action::Off),
+        MethodAction::On => ActionSet::of(Action::On),
+        MethodAction::Reboot => ActionSet::REBOOT,
+        MethodAction::Reset => ActionSet::of(Action::Reset),
     }
 }
 

@@ -155,13 +155,13 @@ pub(super) fn is_secret(name: &str) -> bool {
 
 /// The two actions that a method of a plan can have been written with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ActionSet {
     pub(super) off: bool,
     pub(super) on: bool,
     pub(super) reset: bool,
 }
 
-impl Asked {
+impl ActionSet {
     pub(super) fn of(action: Action) -> Self {
         Self {
             off: action == Action::Off,

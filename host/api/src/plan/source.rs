@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::expression::{Expression, NodeFacts};
-use super::plugins::{Asked, only_watches, plugin_of_provider, told_by_plug};
+use super::plugins::{ActionSet, only_watches, plugin_of_provider, told_by_plug};
 use super::{Allows, Grant, cloud, network_fence};
 use crate::document::{Problem, Problems, Reading, Spot};
 use crate::fenceconfiguration::Inventory;
@@ -58,7 +58,7 @@ pub enum Nodes {
 pub(super) struct Draft {
     pub(super) name: String,
     pub(super) does: Does,
-    pub(super) asked: Asked,
+    pub(super) asked: ActionSet,
     pub(super) plug: Expression,
     pub(super) parameters: BTreeMap<String, Expression>,
     pub(super) credentials: BTreeMap<String, Credential>,
@@ -235,14 +235,14 @@ impl FenceSource {
                 let Does::Plugin(_) = draft.does else { continue };
                 let spot = &draft.plug.spot;
                 match draft.asked {
-                    Asked { off: false, on: true, reset: false } => problems.push(spot.error(
+                    ActionSet { off: false, on: true, reset: false } => problems.push(spot.error(
                         format!("found {} on without its off, expected both or reboot", draft.name),
                     )),
-                    Asked { off: true, on: false, .. } => problems.push(spot.warning(format!(
+                    ActionSet { off: true, on: false, .. } => problems.push(spot.warning(format!(
                         "{} has no on; the same plug is switched on after release all the same",
                         draft.name
                     ))),
-                    Asked { .. } => {}
+                    ActionSet { .. } => {}
                 }
             }
         }
@@ -260,7 +260,7 @@ impl Draft {
     /// What is wrong with it as a remedy, where it only gives back.
     fn gives_only(&self) -> Option<Problem> {
         let Does::Plugin(_) = self.does else { return None };
-        let Asked { off, on, reset } = self.asked;
+        let ActionSet { off, on, reset } = self.asked;
         let does = if on { "switches on" } else { "reads" };
         let sentence = format!(
             "found {}, which only {does}, expected a method that takes something as a remedy",

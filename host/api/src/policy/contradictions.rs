@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{PauseWindow, Policies, ReleaseMode, Sign};
+use super::{PauseWindow, Policies, ReleaseMode, Symptom};
 use crate::document::{Path, Severity};
 use crate::limits;
 use crate::nodefence::Grade;
-use crate::policy::model::{Policy, Remedy, Rung, Threshold};
+use crate::policy::model::{Policy, Remedy, RemedyStep, Threshold};
 use crate::time::{Moment, Span};
 
 /// The longest pause before a retry, whatever `backoff` says.
@@ -39,7 +39,7 @@ pub(super) fn of_policies(policy: &Policy, given: &Policies, base: &Path) -> Vec
     found
 }
 
-/// What a threshold's sign says of nodes that are well; `path` is the threshold's.
+/// What a threshold's symptom says of nodes that are well; `path` is the threshold's.
 pub(super) fn of_threshold(threshold: &Threshold, path: &Path) -> Vec<Found> {
     let sentences = by_events_alone(threshold).into_iter().chain(too_early(threshold));
     sentences.map(|sentence| (Severity::Warning, path.clone(), sentence)).collect()
@@ -47,58 +47,62 @@ pub(super) fn of_threshold(threshold: &Threshold, path: &Path) -> Vec<Found> {
 
 /// A Lease that is as old on every node between two renewals.
 fn too_early(threshold: &Threshold) -> Option<String> {
-    fn youngest(sign: &Sign) -> Option<Span> {
-        match sign {
-            Sign::LeaseAge(age) => Some(*age),
-            Sign::All(parts) | Sign::Any(parts) => parts.iter().filter_map(youngest).min(),
-            Sign::Not(part) => youngest(part),
-            Sign::Condition { .. }
-            | Sign::Events { .. }
-            | Sign::Flaps { .. }
-            | Sign::NeverJoined(_) => None,
+    fn youngest(symptom: &Symptom) -> Option<Span> {
+        match symptom {
+            Symptom::LeaseAge(age) => Some(*age),
+            Symptom::All(parts) | Symptom::Any(parts) => parts.iter().filter_map(youngest).min(),
+            Symptom::Not(part) => youngest(part),
+            Symptom::Condition { .. }
+            | Symptom::Events { .. }
+            | Symptom::Flaps { .. }
+            | Symptom::NeverJoined(_) => None,
         }
     }
-    let age = youngest(&threshold.sign).filter(|age| *age <= RENEWED_EVERY)?;
+    let age = youngest(&threshold.symptom).filter(|age| *age <= RENEWED_EVERY)?;
     Some(format!(
         "found nodeLeaseAge {age}, and a kubelet renews its Lease every {RENEWED_EVERY}: healthy nodes cross that between two \
          renewals; expected 20s or more"
     ))
 }
 
-/// A sign that whoever may write Events makes, and a remedy that cuts: no node needs to be ill for it.
+/// A symptom that whoever may write Events makes, and a remedy that cuts: no node needs to be ill for it.
 fn by_events_alone(threshold: &Threshold) -> Option<String> {
-    fn is_events_alone(sign: &Sign) -> bool {
-        match sign {
-            Sign::Events { .. } => true,
-            Sign::All(parts) => !parts.is_empty() && parts.iter().all(is_events_alone),
-            Sign::Any(parts) => parts.iter().any(is_events_alone),
-            Sign::Condition { .. }
-            | Sign::LeaseAge(_)
-            | Sign::Flaps { .. }
-            | Sign::NeverJoined(_)
-            | Sign::Not(_) => false,
+    fn is_events_alone(symptom: &Symptom) -> bool {
+        match symptom {
+            Symptom::Events { .. } => true,
+            Symptom::All(parts) => !parts.is_empty() && parts.iter().all(is_events_alone),
+            Symptom::Any(parts) => parts.iter().any(is_events_alone),
+            Symptom::Condition { .. }
+            | Symptom::LeaseAge(_)
+            | Symptom::Flaps { .. }
+            | Symptom::NeverJoined(_)
+            | Symptom::Not(_) => false,
         }
     }
-    let cuts = |rung: &Rung| match &rung.remedy {
+    let cuts = |remedy_step: &RemedyStep| match &remedy_step.remedy {
         Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Plugin(_) => true,
         Remedy::Cluster(_) | Remedy::PodTemplate(_) => false,
     };
-    if !is_events_alone(&threshold.sign) || !threshold.ladder.iter().any(cuts) {
+    if !is_events_alone(&threshold.symptom) || !threshold.ladder.iter().any(cuts) {
         return None;
     }
     let sentence = "found nodeEvent alone: whoever may create Events in the namespace default has any node fenced; ask for \
-                    a sign of the node's own beside it (all)";
+                    a symptom of the node's own beside it (all)";
     Some(sentence.to_owned())
 }
 
-/// What a rung of a ladder asks for in vain; `path` is that of its list.
-pub(super) fn of_rung(rung: &Rung, grades: &[Grade], path: &Path) -> Option<Found> {
-    if !rung.clean_resource {
+/// What a remedy step of a ladder asks for in vain; `path` is that of its list.
+pub(super) fn of_remedy_step(
+    remedy_step: &RemedyStep,
+    grades: &[Grade],
+    path: &Path,
+) -> Option<Found> {
+    if !remedy_step.clean_resource {
         return None;
     }
-    let sentence = match &rung.remedy {
-        Remedy::Cluster(chore) => {
-            format!("found clean-resource at {chore}, which releases nothing")
+    let sentence = match &remedy_step.remedy {
+        Remedy::Cluster(cluster_action) => {
+            format!("found clean-resource at {cluster_action}, which releases nothing")
         }
         Remedy::Plugin(plugin) => format!(
             "found clean-resource at the plugin {plugin}, which decides and whose word releases nothing"
@@ -173,10 +177,10 @@ fn releases(policy: &Policy, given: &Policies, base: &Path, found: &mut Vec<Foun
         }
     }
     let has = |grade| grades.contains(&grade);
-    let mut rungs = policy.thresholds.iter().flat_map(|threshold| &threshold.ladder);
+    let mut remedy_steps = policy.thresholds.iter().flat_map(|threshold| &threshold.ladder);
     if given.grades.is_some()
         && !has(Grade::PowerOffVerified)
-        && rungs.any(|rung| rung.remedy == Remedy::Fence)
+        && remedy_steps.any(|remedy_step| remedy_step.remedy == Remedy::Fence)
     {
         let sentence = "found no power-off-verified: a machine that is proven off releases nothing";
         warn(found, base.field("grades"), sentence.to_owned());

@@ -6,14 +6,14 @@ mod model;
 mod numbers;
 mod pod_template;
 mod read;
-mod sign;
+mod symptom;
 mod windows;
 
 pub use self::numbers::*;
 pub use self::read::read;
-pub use self::sign::Sign;
+pub use self::symptom::Symptom;
 pub use self::windows::{PauseWindow, WindowError};
 
-pub use crate::nodefence::{Chore, JobTemplate};
+pub use crate::nodefence::{ClusterAction, JobTemplate};
 pub use crate::remedyconfiguration::Mode;
-pub use model::{Policy, Remedy, Rung, SelectedTwice, Threshold, for_node};
+pub use model::{Policy, Remedy, RemedyStep, SelectedTwice, Threshold, for_node};

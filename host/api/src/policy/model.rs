@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::numbers::{GateLimits, RepeatAlarm, RunPolicy};
-use crate::nodefence::{Chore, JobTemplate};
-use crate::policy::sign::Sign;
+use crate::nodefence::{ClusterAction, JobTemplate};
+use crate::policy::symptom::Symptom;
 use crate::remedyconfiguration::Mode;
 use crate::selector::Selector;
 use crate::time::Span;
@@ -26,7 +26,7 @@ pub struct Policy {
     pub condition_stale_after: Span,
     /// When no further run is opened.
     pub gate: GateLimits,
-    /// The numbers of a run.
+    /// The numbers of an incident.
     pub run: RunPolicy,
     /// When incidents of one node are too many.
     pub repeat_alarm: Option<RepeatAlarm>,
@@ -36,21 +36,21 @@ pub struct Policy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threshold {
     /// What is looked at.
-    pub sign: Sign,
-    /// For how long; nothing where the sign names a time itself.
+    pub symptom: Symptom,
+    /// For how long; nothing where the symptom names a time itself.
     pub period: Span,
-    /// The remedies, one after the other while the sign holds.
-    pub ladder: Vec<Rung>,
+    /// The remedies, one after the other while the symptom holds.
+    pub ladder: Vec<RemedyStep>,
 }
 
 /// One remedy of a ladder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rung {
+pub struct RemedyStep {
     /// The remedy's name, for records and messages.
     pub name: String,
     /// What it is.
     pub remedy: Remedy,
-    /// How long the sign must still hold after this remedy before the next one.
+    /// How long the symptom must still hold after this remedy before the next one.
     pub period: Span,
     /// Its success is the admin's word that the node's pods may go.
     pub clean_resource: bool,
@@ -66,7 +66,7 @@ pub enum Remedy {
     /// One method of the node's fence configuration.
     Method(String),
     /// Something in the cluster itself.
-    Cluster(Chore),
+    Cluster(ClusterAction),
     /// A Job.
     PodTemplate(JobTemplate),
     /// Whatever a FencePlugin of kind remedy decides, of this name.
@@ -114,8 +114,8 @@ impl Remedy {
 impl Policy {
     /// The plugins that its remedies name.
     pub fn plugins_named(&self) -> BTreeSet<&str> {
-        let rungs = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);
-        let named = rungs.filter_map(|rung| match &rung.remedy {
+        let remedy_steps = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);
+        let named = remedy_steps.filter_map(|remedy_step| match &remedy_step.remedy {
             Remedy::Plugin(plugin) => Some(plugin.as_str()),
             Remedy::Fence
             | Remedy::Isolation
@@ -128,8 +128,8 @@ impl Policy {
 
     /// The methods that its remedies name.
     pub fn methods_named(&self) -> BTreeSet<String> {
-        let rungs = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);
-        let named = rungs.filter_map(|rung| match &rung.remedy {
+        let remedy_steps = self.thresholds.iter().flat_map(|threshold| &threshold.ladder);
+        let named = remedy_steps.filter_map(|remedy_step| match &remedy_step.remedy {
             Remedy::Method(method) => Some(method.clone()),
             Remedy::Fence
             | Remedy::Isolation

@@ -78,7 +78,7 @@ pub const GRADES: [Grade; 5] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunPolicy {
-    /// Wait between the opening of a run and isolation.
+    /// Wait between the opening of an incident and isolation.
     pub isolate_after: Span,
     /// Wait between isolation and power management.
     pub power_after: Span,
@@ -133,7 +133,7 @@ pub struct RunPolicy {
     pub approval: bool,
 }
 
-/// How many nodes may be unwell, how many runs go on, and what people said, while another is opened.
+/// How many nodes may be unhealthy, how many runs go on, and what people said, while another is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GateLimits {
@@ -328,7 +328,7 @@ pub struct Policies {
     /// When too many incidents begin. Default: 5 within 1h, and then none for 30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<Breaker>,
-    /// Wait between the opening of a run and isolation. Default 0s.
+    /// Wait between the opening of an incident and isolation. Default 0s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolate_after: Option<Span>,
     /// Wait between isolation and power management. Default 0s.
@@ -420,7 +420,7 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// The numbers in force for a run: those written, and defaults for the rest.
+    /// The numbers in force for an incident: those written, and defaults for the rest.
     pub fn run(&self) -> RunPolicy {
         RunPolicy {
             isolate_after: self.isolate_after.unwrap_or(ISOLATE_AFTER),

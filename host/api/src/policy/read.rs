@@ -7,16 +7,16 @@ use std::sync::LazyLock;
 use serde_json::Value as Json;
 
 use super::{
-    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Sign, contradictions,
+    CONDITION_STALE_AFTER, JOB_BACKOFF_LIMIT, JOB_DEADLINE, JobTemplate, Symptom, contradictions,
     pod_template,
 };
 use crate::document::{
     Document, Path, Problem, Problems, Reading, Severity, Tree, check, nearest, schema_of,
 };
 use crate::fenceplugin::{NAME_MAX as PLUGIN_NAME_MAX, is_name as is_plugin_name};
-use crate::policy::model::{Policy, Remedy, Rung, Threshold};
+use crate::policy::model::{Policy, Remedy, RemedyStep, Threshold};
 use crate::remedyconfiguration::{
-    RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RungItem, ThresholdConfig,
+    RemedyConfig, RemedyConfiguration, RemedyConfigurationSpec, RemedyStepItem, ThresholdConfig,
 };
 use crate::selector::Selector;
 use crate::time::Span;
@@ -130,10 +130,10 @@ impl Reader<'_> {
             for (severity, path, sentence) in contradictions::of_threshold(threshold, &path) {
                 self.push(severity, &path, sentence);
             }
-            for (number, rung) in (1_usize..).zip(&threshold.ladder) {
+            for (number, remedy_step) in (1_usize..).zip(&threshold.ladder) {
                 let path = path.field(&format!("remedy{number}"));
                 if let Some((severity, path, sentence)) =
-                    contradictions::of_rung(rung, &policy.run.grades, &path)
+                    contradictions::of_remedy_step(remedy_step, &policy.run.grades, &path)
                 {
                     self.push(severity, &path, sentence);
                 }
@@ -208,8 +208,8 @@ impl Reader<'_> {
         if let Some(method) = &config.method {
             ways.push(Remedy::Method(method.clone()));
         }
-        if let Some(chore) = config.cluster {
-            ways.push(Remedy::Cluster(chore));
+        if let Some(cluster_action) = config.cluster {
+            ways.push(Remedy::Cluster(cluster_action));
         }
         if let Some(plugin) = &config.plugin {
             if !is_plugin_name(plugin) {
@@ -281,21 +281,22 @@ impl Reader<'_> {
             let path = base.field("thresholdConfigs").index(index);
             let ladder = self.ladder(config, &path, remedies);
             self.recovery(config, &path, remedies);
-            let Some((sign, period)) = self.sign(config, &path) else { continue };
-            if thresholds.iter().any(|other| other.sign.overlaps(&sign)) {
-                let sentence = "found the same sign as in an earlier threshold, expected one threshold \
+            let Some((symptom, period)) = self.symptom(config, &path) else { continue };
+            if thresholds.iter().any(|other| other.symptom.overlaps(&symptom)) {
+                let sentence = "found the same symptom as in an earlier threshold, expected one threshold \
                                 for it";
                 self.error(&path, sentence.to_owned());
             }
-            thresholds.push(Threshold { sign, period, ladder });
+            thresholds.push(Threshold { symptom, period, ladder });
         }
         thresholds
     }
 
-    /// Its sign, and for how long that has to hold.
-    fn sign(&mut self, config: &ThresholdConfig, path: &Path) -> Option<(Sign, Span)> {
-        let sign =
-            Sign::read(&config.sign(), path, &mut |path, sentence| self.error(path, sentence));
+    /// Its symptom, and for how long that has to hold.
+    fn symptom(&mut self, config: &ThresholdConfig, path: &Path) -> Option<(Symptom, Span)> {
+        let symptom = Symptom::read(&config.symptom(), path, &mut |path, sentence| {
+            self.error(path, sentence);
+        });
         let is_condition = config.node_condition_type.is_some();
         let is_compound = !config.all.is_empty() || !config.any.is_empty() || config.not.is_some();
         let mut period = Some(Span::default());
@@ -306,11 +307,11 @@ impl Reader<'_> {
             let path = path.field(field);
             if is_due {
                 period = self.period(given, &path);
-            } else if given.is_some() && sign.is_some() {
+            } else if given.is_some() && symptom.is_some() {
                 self.error(&path, format!("found it without {beside}, expected none"));
             }
         }
-        Some((sign?, period?))
+        Some((symptom?, period?))
     }
 
     /// A length of time that is neither nothing nor absurd.
@@ -335,18 +336,18 @@ impl Reader<'_> {
         config: &ThresholdConfig,
         path: &Path,
         remedies: &BTreeMap<String, Remedy>,
-    ) -> Vec<Rung> {
-        // Without a period of its own a rung waits as long as the threshold did.
+    ) -> Vec<RemedyStep> {
+        // Without a period of its own a remedy step waits as long as the threshold did.
         let events = config.node_event.as_ref().map(|events| events.window);
         let flaps = config.node_condition_flaps.as_ref().map(|flaps| flaps.window);
         let times = [config.node_condition_period, config.node_lease_age, config.period];
         let default = times.into_iter().chain([config.never_joined, events, flaps]);
         let default = default.flatten().next().unwrap_or_default();
-        let rungs =
+        let remedy_steps =
             [&config.remedy1, &config.remedy2, &config.remedy3, &config.remedy4, &config.remedy5];
         let mut ladder = Vec::new();
         let mut ended = false;
-        for (number, items) in (1_usize..).zip(rungs) {
+        for (number, items) in (1_usize..).zip(remedy_steps) {
             let path = path.field(&format!("remedy{number}"));
             if items.is_empty() {
                 ended = true;
@@ -354,9 +355,9 @@ impl Reader<'_> {
                 let sentence = "found it without the remedy before it, expected no gap";
                 self.error(&path, sentence.to_owned());
             } else {
-                let rung = self.rung(items, &path, default, remedies);
-                self.one_fence(&ladder, rung.as_ref(), &path);
-                ladder.extend(rung);
+                let remedy_step = self.remedy_step(items, &path, default, remedies);
+                self.one_fence(&ladder, remedy_step.as_ref(), &path);
+                ladder.extend(remedy_step);
             }
         }
         ladder
@@ -364,10 +365,13 @@ impl Reader<'_> {
 
     /// How a node is fenced its FenceConfiguration says, once for the whole ladder. Parts of it may be tried
     /// before: first its methods, one by one, then its isolation.
-    fn one_fence(&mut self, ladder: &[Rung], rung: Option<&Rung>, path: &Path) {
-        let Some(rung) = rung.filter(|rung| rung.remedy.is_of_plan()) else { return };
-        let mut earlier = ladder.iter().filter(|rung| rung.remedy.is_of_plan());
-        let is_before = |earlier: &Rung| match (&earlier.remedy, &rung.remedy) {
+    fn one_fence(&mut self, ladder: &[RemedyStep], remedy_step: Option<&RemedyStep>, path: &Path) {
+        let Some(remedy_step) = remedy_step.filter(|remedy_step| remedy_step.remedy.is_of_plan())
+        else {
+            return;
+        };
+        let mut earlier = ladder.iter().filter(|remedy_step| remedy_step.remedy.is_of_plan());
+        let is_before = |earlier: &RemedyStep| match (&earlier.remedy, &remedy_step.remedy) {
             (Remedy::Method(one), Remedy::Method(other)) => one != other,
             (Remedy::Method(_), _) | (Remedy::Isolation, Remedy::Fence) => true,
             (_, _) => false,
@@ -377,7 +381,7 @@ impl Reader<'_> {
                 "found {:?} after {:?}, expected one fence in a ladder, before it at most its methods, each \
                  once, and then storage-fence: steps that follow one another are stages of the \
                  FenceConfiguration",
-                rung.name, earlier.name
+                remedy_step.name, earlier.name
             );
             self.error(path, sentence);
         }
@@ -407,14 +411,14 @@ impl Reader<'_> {
         }
     }
 
-    /// One rung out of its list of one-key maps.
-    fn rung(
+    /// One remedy step out of its list of one-key maps.
+    fn remedy_step(
         &mut self,
-        items: &[RungItem],
+        items: &[RemedyStepItem],
         path: &Path,
         default: Span,
         remedies: &BTreeMap<String, Remedy>,
-    ) -> Option<Rung> {
+    ) -> Option<RemedyStep> {
         let (mut name, mut period, mut clean) = (None, None, None);
         for (index, item) in items.iter().enumerate() {
             let path = path.index(index);
@@ -454,7 +458,7 @@ impl Reader<'_> {
             self.error(path, format!("found the name {name:?}, expected {expected}"));
             return None;
         };
-        Some(Rung {
+        Some(RemedyStep {
             name,
             remedy,
             period: period.unwrap_or(default),

@@ -2,9 +2,9 @@
 //! schema below `spec`, plus what the API server can check. Types only: `crate::policy` reads
 //! documents and objects alike, with places and sentences that a schema cannot give.
 
-mod sign;
+mod symptom;
 
-pub use self::sign::*;
+pub use self::symptom::*;
 
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::conditions::Condition;
 use crate::limits;
 use crate::policy::Policies;
-use crate::remedyconfiguration::sign::status_schema;
+use crate::remedyconfiguration::symptom::status_schema;
 use crate::time::Span;
 
 /// Which nodes, which thresholds, which remedies.
@@ -71,7 +71,7 @@ pub enum Mode {
     Shadow,
 }
 
-/// One threshold, which is one sign, and its ladder of remedies.
+/// One threshold, which is one symptom, and its ladder of remedies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -79,7 +79,7 @@ pub enum Mode {
         "[has(self.nodeConditionType), has(self.nodeLeaseAge), has(self.nodeEvent), \
           has(self.nodeConditionFlaps), has(self.neverJoined), has(self.all), has(self.any), \
           has(self.not)].filter(x, x).size() == 1")
-        .message("a threshold is one sign: a node condition, nodeLeaseAge, nodeEvent, \
+        .message("a threshold is one symptom: a node condition, nodeLeaseAge, nodeEvent, \
                   nodeConditionFlaps, neverJoined, all, any or not"),
     validation = Rule::new("has(self.nodeConditionType) == has(self.nodeConditionPeriod)")
         .message("nodeConditionType, nodeConditionStatus and nodeConditionPeriod go together"),
@@ -98,7 +98,7 @@ pub struct ThresholdConfig {
     pub node_condition_status: Option<serde_json::Value>,
     /// Reasons of the condition that count, word for word; absent: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "sign::words_schema")]
+    #[schemars(schema_with = "symptom::words_schema")]
     pub node_condition_reason: Vec<String>,
     /// How long it must hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,48 +117,48 @@ pub struct ThresholdConfig {
     pub never_joined: Option<Span>,
     /// Or all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "sign::signs_schema")]
-    pub all: Vec<SignConfig>,
+    #[schemars(schema_with = "symptom::symptoms_schema")]
+    pub all: Vec<SymptomConfig>,
     /// Or any of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "sign::signs_schema")]
-    pub any: Vec<SignConfig>,
+    #[schemars(schema_with = "symptom::symptoms_schema")]
+    pub any: Vec<SymptomConfig>,
     /// Or not this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "sign::sign_schema")]
-    pub not: Option<Box<SignConfig>>,
+    #[schemars(schema_with = "symptom::symptom_schema")]
+    pub not: Option<Box<SymptomConfig>>,
     /// How long all, any or not must hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
     /// The first remedy.
     #[schemars(length(min = 1, max = 3))]
-    pub remedy1: Vec<RungItem>,
+    pub remedy1: Vec<RemedyStepItem>,
     /// The remedy after that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3))]
-    pub remedy2: Vec<RungItem>,
+    pub remedy2: Vec<RemedyStepItem>,
     /// The remedy after that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3))]
-    pub remedy3: Vec<RungItem>,
+    pub remedy3: Vec<RemedyStepItem>,
     /// The remedy after that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3))]
-    pub remedy4: Vec<RungItem>,
+    pub remedy4: Vec<RemedyStepItem>,
     /// The last remedy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3))]
-    pub remedy5: Vec<RungItem>,
+    pub remedy5: Vec<RemedyStepItem>,
     /// What is done once the node is well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 3))]
-    pub recovery: Vec<RungItem>,
+    pub recovery: Vec<RemedyStepItem>,
 }
 
 impl ThresholdConfig {
-    /// Its sign by itself.
-    pub fn sign(&self) -> SignConfig {
-        SignConfig {
+    /// Its symptom by itself.
+    pub fn symptom(&self) -> SymptomConfig {
+        SymptomConfig {
             node_condition_type: self.node_condition_type.clone(),
             node_condition_status: self.node_condition_status.clone(),
             node_condition_reason: self.node_condition_reason.clone(),
@@ -173,11 +173,11 @@ impl ThresholdConfig {
     }
 }
 
-/// One of the one-key maps that describe a rung of the ladder.
+/// One of the one-key maps that describe a remedy step of the ladder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
-pub struct RungItem {
+pub struct RemedyStepItem {
     /// The remedy's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
@@ -217,7 +217,7 @@ pub struct RemedyConfig {
     pub method: Option<String>,
     /// Something in the cluster itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<crate::nodefence::Chore>,
+    pub cluster: Option<crate::nodefence::ClusterAction>,
     /// A Job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "anything_object")]

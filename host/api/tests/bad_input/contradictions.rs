@@ -169,7 +169,7 @@ fn ladders_that_ask_for_something_in_vain_are_told_by_their_place() {
     said(
         &format!("{POLICY}{twice}{other}"),
         expect![[r#"
-            f.yaml:12:3: thresholdConfigs[2]: found the same sign as in an earlier threshold, expected one threshold for it
+            f.yaml:12:3: thresholdConfigs[2]: found the same symptom as in an earlier threshold, expected one threshold for it
         "#]],
     );
 }
@@ -235,27 +235,27 @@ fn selectors_that_select_the_same_nodes_are_told() {
     told(&[("a.yaml", FENCE), ("b.yaml", &other_fence)], expect![[""]]);
 }
 
-/// An Event is anybody's word who may create one; a machine is cut for it only where a sign of its own stands beside it.
+/// An Event is anybody's word who may create one; a machine is cut for it only where a symptom of its own stands beside it.
 #[test]
 fn events_alone_that_cut_are_warned_of() {
     let event = "nodeEvent: {reason: [KernelOops], count: 3, window: 30m}";
     let ready = "{nodeConditionType: Ready, nodeConditionStatus: false}";
     // Conditions and compounds of them hold for a time.
-    let with = |sign: &str, remedy: &str| {
+    let with = |symptom: &str, remedy: &str| {
         let begin =
             "apiVersion: node-remedy/v1alpha\nkind: Configuration\nnodeSelector: type=compute\n";
-        let period = if sign.starts_with('a') { "  period: 5s\n" } else { "" };
-        format!("{begin}thresholdConfigs:\n- {sign}\n{period}  remedy1:\n  - {remedy}\n")
+        let period = if symptom.starts_with('a') { "  period: 5s\n" } else { "" };
+        format!("{begin}thresholdConfigs:\n- {symptom}\n{period}  remedy1:\n  - {remedy}\n")
     };
     let any = format!("any: [{{{event}}}, {ready}]");
-    for (sign, remedy, is_told) in [
+    for (symptom, remedy, is_told) in [
         (event, "name: fence", true),
         (&any, "name: fence", true),
         (&format!("all: [{{{event}}}, {ready}]"), "name: fence", false),
         (&format!("all: [{{{event}}}, {{not: {ready}}}]"), "name: fence", false),
         (event, "name: mend\nremedyConfigs:\n- name: mend\n  cluster: drain", false),
     ] {
-        let text = with(sign, remedy);
+        let text = with(symptom, remedy);
         let configuration = read(&[("f.yaml", &text)]);
         assert!(!configuration.problems.has_errors(), "{text}: {}", lines(&configuration.problems));
         let told = lines(&configuration.problems);
@@ -266,18 +266,18 @@ fn events_alone_that_cut_are_warned_of() {
 
 #[test]
 fn a_lease_that_is_as_old_between_two_renewals_is_warned_of() {
-    let with = |sign: &str| {
+    let with = |symptom: &str| {
         let begin =
             "apiVersion: node-remedy/v1alpha\nkind: Configuration\nnodeSelector: type=compute\n";
-        format!("{begin}thresholdConfigs:\n- {sign}\n  remedy1:\n  - name: fence\n")
+        format!("{begin}thresholdConfigs:\n- {symptom}\n  remedy1:\n  - name: fence\n")
     };
-    for (sign, is_told) in [
+    for (symptom, is_told) in [
         ("nodeLeaseAge: 1s", true),
         ("nodeLeaseAge: 10s", true),
         ("nodeLeaseAge: 11s", false),
         ("nodeLeaseAge: 20s", false),
     ] {
-        let told = lines(&read(&[("f.yaml", &with(sign))]).problems);
-        assert_eq!(told.contains("healthy nodes cross that"), is_told, "{sign}: {told}");
+        let told = lines(&read(&[("f.yaml", &with(symptom))]).problems);
+        assert_eq!(told.contains("healthy nodes cross that"), is_told, "{symptom}: {told}");
     }
 }

@@ -87,7 +87,7 @@ fn policies() {
         "- nodeConditionType: Ready\n ",
         "-",
         expect![[r#"
-            f.yaml:5:3: thresholdConfigs[0]: found no sign, expected one of nodeConditionType, nodeLeaseAge, nodeEvent, nodeConditionFlaps, neverJoined, all, any, not
+            f.yaml:5:3: thresholdConfigs[0]: found no symptom, expected one of nodeConditionType, nodeLeaseAge, nodeEvent, nodeConditionFlaps, neverJoined, all, any, not
         "#]],
     );
     check(
@@ -295,7 +295,7 @@ fn policies() {
         "- name: fence\n",
         "- name: fence\n- nodeConditionType: Ready\n  nodeConditionStatus: Unknown\n  nodeConditionPeriod: 1h\n  remedy1:\n  - name: fence\n",
         expect![[r#"
-            f.yaml:10:3: thresholdConfigs[1]: found the same sign as in an earlier threshold, expected one threshold for it
+            f.yaml:10:3: thresholdConfigs[1]: found the same symptom as in an earlier threshold, expected one threshold for it
         "#]],
     );
     check(

@@ -10,7 +10,7 @@ use node_remedy_api::plan::{
     FenceSource, Grant, InventoryTable, Method, MethodWritten, NodeFacts, NodePlan, Nodes, Run,
     Stage, Written,
 };
-use node_remedy_api::policy::{Policy, Remedy, Rung};
+use node_remedy_api::policy::{Policy, Remedy, RemedyStep};
 use node_remedy_api::{plan, policy};
 use node_remedy_config::plan::{plan_from, run_policy_of, snapshot};
 use node_remedy_config::wiring;
@@ -18,8 +18,8 @@ use node_remedy_config::wiring::{Wiring, how_bound};
 use node_remedy_decide::{
     Access, Backing, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView, refuse_plan,
 };
-use node_remedy_observe::config::{facts_of, is_run, rung_of};
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::config::{facts_of, is_run, remedy_step_of};
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_sandbox::Names;
 use node_remedy_store::describe;
 use node_remedy_store::store::Plugins;
@@ -70,15 +70,15 @@ pub(super) struct Sourced {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ShownThreshold {
-    pub(super) sign: String,
+    pub(super) symptom: String,
     pub(super) period: String,
     pub(super) from: String,
-    pub(super) ladder: Vec<ShownRung>,
+    pub(super) ladder: Vec<ShownRemedyStep>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ShownRung {
+pub(super) struct ShownRemedyStep {
     pub(super) name: String,
     pub(super) remedy: String,
     pub(super) period: String,
@@ -128,7 +128,7 @@ pub(super) struct ShownMethod {
 impl Shown {
     /// What these documents say of the node.
     pub(super) async fn of(
-        node: &NodeSeen,
+        node: &PrunedNode,
         documents: &[Document],
         plugins: &Plugins,
         names: &dyn Names,
@@ -148,9 +148,10 @@ impl Shown {
         };
         let policy = shown.take_policy(node, &policy_documents(documents), &configuration);
         let named = policy.as_ref().map(Policy::methods_named).unwrap_or_default();
-        let rungs = policy.iter().flat_map(|policy| &policy.thresholds);
-        let mut rungs = rungs.flat_map(|threshold| &threshold.ladder);
-        if policy.is_some() && !rungs.any(|rung| rung.remedy.may_be_of_plan()) {
+        let remedy_steps = policy.iter().flat_map(|policy| &policy.thresholds);
+        let mut remedy_steps = remedy_steps.flat_map(|threshold| &threshold.ladder);
+        if policy.is_some() && !remedy_steps.any(|remedy_step| remedy_step.remedy.may_be_of_plan())
+        {
             shown.refuse(policy.as_ref(), &NodePlan::default(), &node.fenced());
             shown.precedence.push("plan: none is needed, no remedy fences".to_owned());
         } else if let Some(plan) = shown.find_plan(node, &configuration, documents, &named) {
@@ -168,7 +169,7 @@ impl Shown {
     fn refuse(&mut self, policy: Option<&Policy>, plan: &NodePlan, node: &FencedNode) {
         let Some(policy) = policy else { return };
         for threshold in &policy.thresholds {
-            let ladder: Vec<_> = threshold.ladder.iter().map(rung_of).collect();
+            let ladder: Vec<_> = threshold.ladder.iter().map(remedy_step_of).collect();
             let why = match plan_from(plan, node, &ladder) {
                 Ok(plan) => {
                     let refusal = refuse_plan(&plan, &run_policy_of(&policy.run));
@@ -184,7 +185,7 @@ impl Shown {
     /// The policy that is followed for the node, if there is one.
     fn take_policy(
         &mut self,
-        node: &NodeSeen,
+        node: &PrunedNode,
         documents: &[Document],
         configuration: &Configuration,
     ) -> Option<Policy> {
@@ -230,14 +231,18 @@ impl Shown {
         });
         let thresholds = (0_usize..).zip(&policy.thresholds).map(|(index, threshold)| {
             let is_known = |name: &str| configuration.plugins.iter().any(|one| one.name == name);
-            for why in threshold.ladder.iter().filter_map(|rung| is_run(rung, is_known).err()) {
+            for why in threshold
+                .ladder
+                .iter()
+                .filter_map(|remedy_step| is_run(remedy_step, is_known).err())
+            {
                 self.missing.push(why);
             }
             ShownThreshold {
-                sign: threshold.sign.to_string(),
+                symptom: threshold.symptom.to_string(),
                 period: threshold.period.to_string(),
                 from: place(&document.spot(&base.field("thresholdConfigs").index(index))),
-                ladder: threshold.ladder.iter().map(rung).collect(),
+                ladder: threshold.ladder.iter().map(remedy_step).collect(),
             }
         });
         let shown = ShownPolicy {
@@ -254,7 +259,7 @@ impl Shown {
     /// The node's plan with where its values were written, or nothing where something is missing.
     fn find_plan(
         &mut self,
-        node: &NodeSeen,
+        node: &PrunedNode,
         configuration: &Configuration,
         documents: &[Document],
         named: &BTreeSet<String>,
@@ -321,7 +326,7 @@ impl Shown {
     /// Answers the plan as a run would keep it.
     async fn take_plan(
         &mut self,
-        node: &NodeSeen,
+        node: &PrunedNode,
         (plan, written): (NodePlan, Vec<MethodWritten>),
         wiring: &Wiring,
         plugins: &Plugins,
@@ -394,7 +399,7 @@ pub(super) fn place(spot: &Spot) -> String {
     format!("{origin} {path}")
 }
 
-fn chosen_for(source: &FenceSource, fences: &[FenceSource], node: &NodeSeen) -> String {
+fn chosen_for(source: &FenceSource, fences: &[FenceSource], node: &PrunedNode) -> String {
     let origin = &source.origin;
     if matches!(source.nodes, Nodes::Selected(_)) {
         return format!("plan: {origin}, the only one whose nodeSelector selects the node");
@@ -427,20 +432,20 @@ fn is_config_map(document: &Document, name: &str) -> bool {
         && text(metadata.and_then(|metadata| metadata.get("name"))) == name
 }
 
-fn rung(rung: &Rung) -> ShownRung {
-    let remedy = match &rung.remedy {
+fn remedy_step(remedy_step: &RemedyStep) -> ShownRemedyStep {
+    let remedy = match &remedy_step.remedy {
         Remedy::Fence => "the plan below".to_owned(),
         Remedy::Isolation => "the plan's isolation".to_owned(),
         Remedy::Method(method) => format!("the method {method}"),
-        Remedy::Cluster(chore) => format!("{chore}, in the cluster"),
+        Remedy::Cluster(cluster_action) => format!("{cluster_action}, in the cluster"),
         Remedy::PodTemplate(job) => format!("a Job, within {}", job.deadline),
         Remedy::Plugin(plugin) => format!("the plugin {plugin}"),
     };
-    ShownRung {
-        name: rung.name.clone(),
+    ShownRemedyStep {
+        name: remedy_step.name.clone(),
         remedy,
-        period: rung.period.to_string(),
-        clean_resource: rung.clean_resource,
+        period: remedy_step.period.to_string(),
+        clean_resource: remedy_step.clean_resource,
     }
 }
 

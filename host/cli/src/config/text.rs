@@ -67,10 +67,11 @@ fn policy_text(f: &mut Formatter<'_>, policy: &ShownPolicy) -> fmt::Result {
             "0s" => String::new(),
             period => format!(" for {period}"),
         };
-        writeln!(f, "  {}{period}  {}", threshold.sign, threshold.from)?;
-        for (number, rung) in (1_usize..).zip(&threshold.ladder) {
-            let cleans = if rung.clean_resource { "; its success releases" } else { "" };
-            let (name, remedy, period) = (&rung.name, &rung.remedy, &rung.period);
+        writeln!(f, "  {}{period}  {}", threshold.symptom, threshold.from)?;
+        for (number, remedy_step) in (1_usize..).zip(&threshold.ladder) {
+            let cleans = if remedy_step.clean_resource { "; its success releases" } else { "" };
+            let (name, remedy, period) =
+                (&remedy_step.name, &remedy_step.remedy, &remedy_step.period);
             writeln!(f, "    remedy{number} {name}: {remedy}, then {period}{cleans}")?;
         }
     }

@@ -157,26 +157,26 @@ impl Interceptor for Table {
 }
 
 /// What playing under the table came to.
-struct Night {
+struct SeedRun {
     used: BTreeSet<(usize, String)>,
     denied: BTreeSet<String>,
     facts: Vec<Fact>,
 }
 
 /// Plays an example with nothing but the table's rights.
-fn play(file: &str) -> Night {
+fn play(file: &str) -> SeedRun {
     let table = Rc::new(Table::default());
     let played = play_behind(&example(file, |text| text), &table);
-    Night { used: table.used.take(), denied: table.denied.take(), facts: played.facts }
+    SeedRun { used: table.used.take(), denied: table.denied.take(), facts: played.facts }
 }
 
 #[test]
 fn the_table_suffices_and_holds_hardly_more() {
     let lost = play("lost-node.yaml");
-    let nights = ["dark-rack.yaml", "repair-first.yaml", "drain-first.yaml"].map(play);
+    let runs = ["dark-rack.yaml", "repair-first.yaml", "drain-first.yaml"].map(play);
     assert_eq!(lost.denied, BTreeSet::new());
-    for night in &nights {
-        assert_eq!(night.denied, BTreeSet::new());
+    for run in &runs {
+        assert_eq!(run.denied, BTreeSet::new());
     }
     let is_over =
         |fact: &Fact| matches!(&fact.what, What::FenceState { state, .. } if state == "Final");
@@ -186,14 +186,14 @@ fn the_table_suffices_and_holds_hardly_more() {
         for verb in right.verbs {
             let needed = (line, (*verb).to_owned());
             let what = format!("{verb} {}", right.resource);
-            let is_used = lost.used.contains(&needed)
-                || nights.iter().any(|night| night.used.contains(&needed));
+            let is_used =
+                lost.used.contains(&needed) || runs.iter().any(|run| run.used.contains(&needed));
             assert!(is_used || RARE.contains(&what.as_str()), "{what}: nothing needs it");
         }
     }
 }
 
-/// What none of the nights needs.
+/// What none of the runs needs.
 const RARE: [&str; 19] = [
     // What deploy/admission.yaml asks for, whoever creates a NodeFence or writes its record.
     "remediate nodefences",

@@ -143,8 +143,8 @@ fn a_plug_that_was_tried_for_this_very_node_is_verified() {
     assert_eq!(bindings(&anew), expected, "a node made anew");
 }
 
-fn remedy(method: &str) -> Rung {
-    Rung {
+fn remedy(method: &str) -> RemedyStep {
+    RemedyStep {
         name: "gently".into(),
         period: Span::from_s(60),
         clean_resource: false,

@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::Time;
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, is_seeded};
 use crate::gate::refusal::{Refusal, Tripped, Verdict};
 use crate::gate::view::{BreakerPolicy, Ending, IncidentView, Incidents};
 
@@ -36,7 +36,7 @@ pub(super) fn refuse_by_breaker(
     now: Time,
     verdict: &mut Verdict,
 ) {
-    let Some(policy) = policy.filter(|_| !is_sown(Bug::BreakerIgnored)) else { return };
+    let Some(policy) = policy.filter(|_| !is_seeded(Bug::BreakerIgnored)) else { return };
     let incidents = match incidents {
         Incidents::Begun => return,
         Incidents::Known(incidents) => incidents,

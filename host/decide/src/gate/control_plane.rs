@@ -27,28 +27,28 @@ pub(super) fn refuse_control_plane(
         return;
     }
     let has_pods = nodes.iter().any(|(node, _)| node.control_plane && node.etcd.is_some());
-    let mut unwell: Vec<String> = Vec::new();
+    let mut unhealthy: Vec<String> = Vec::new();
     let mut all = Members::with(true);
     let mut labelled = Members::with(target.control_plane);
     let others = nodes.iter().filter(|(node, _)| votes(node) && node.name != target.name);
     for (node, health) in others {
-        let before = unwell.len();
+        let before = unhealthy.len();
         match health {
             Health::Well if node.etcd == Some(false) => {
-                unwell.push(format!("etcd on {}", node.name));
+                unhealthy.push(format!("etcd on {}", node.name));
             }
             Health::Well if node.etcd.is_none() && has_pods => {
-                unwell.push(format!("etcd on {} (it has no pod)", node.name));
+                unhealthy.push(format!("etcd on {} (it has no pod)", node.name));
             }
             Health::Well => {}
-            Health::Unhealthy => unwell.push(node.name.clone()),
+            Health::Unhealthy => unhealthy.push(node.name.clone()),
             // It may fall silent again, and its member of etcd may not have caught up.
             Health::Unheard(due) | Health::Returning(due) => {
-                unwell.push(node.name.clone());
+                unhealthy.push(node.name.clone());
                 verdict.look_at(*due);
             }
         }
-        let is_well = unwell.len() == before;
+        let is_well = unhealthy.len() == before;
         all.add(is_well);
         if node.control_plane {
             labelled.add(is_well);
@@ -57,8 +57,8 @@ pub(super) fn refuse_control_plane(
     let are_too_few = guard(Bug::UnlabelledMemberVotes, labelled.are_too_few());
     let Members { well, total } = if are_too_few { labelled } else { all };
     let quorum = Members { well, total }.quorum();
-    if guard(Bug::QuorumIgnored, !unwell.is_empty() || well < quorum) {
-        verdict.refusals.push(Refusal::ControlPlane { well, total, quorum, unwell });
+    if guard(Bug::QuorumIgnored, !unhealthy.is_empty() || well < quorum) {
+        verdict.refusals.push(Refusal::ControlPlane { well, total, quorum, unhealthy });
     }
 }
 

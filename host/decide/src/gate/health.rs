@@ -130,12 +130,12 @@ pub(crate) fn health(view: &GateView, node: &NodeHealth, heard_after: Time, now:
 /// or that never did, did not fall silent with them; for it, it is when its sign began.
 pub(crate) fn begun(view: &GateView, target: &NodeHealth, now: Time) -> Option<Time> {
     let Some(renewed_at) = target.renewed_at else {
-        return view.sign_since.filter(|_| view.never_joined);
+        return view.symptom_since.filter(|_| view.never_joined);
     };
     let overdue = overdue_after(target);
     let lives =
         |since: &Time| renewed_at > since.after(overdue) && now <= renewed_at.after(overdue);
-    Some(view.sign_since.filter(lives).unwrap_or(renewed_at))
+    Some(view.symptom_since.filter(lives).unwrap_or(renewed_at))
 }
 
 /// A renewal is overdue after 1.2 times the renewal interval.

@@ -130,7 +130,7 @@ pub enum Refusal {
         /// So many of them must be well without it.
         quorum: u32,
         /// Other control-plane nodes that are not well, being fenced, or not heard since.
-        unwell: Vec<String>,
+        unhealthy: Vec<String>,
     },
     /// Too few nodes would be left to take the target's pods.
     Headroom {
@@ -201,7 +201,7 @@ pub enum Refusal {
         taint: String,
     },
     /// It is not known what people said.
-    WordsUnread {
+    VetoesUnread {
         /// What could not be read, and why.
         what: String,
     },
@@ -275,10 +275,10 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnhealthyShare { unhealthy, total, percent, percent_max, .. } => {
-                write!(f, "unwell {unhealthy} of {total} = {percent} % ≥ {percent_max} %")
+                write!(f, "unhealthy {unhealthy} of {total} = {percent} % ≥ {percent_max} %")
             }
             Self::UnhealthyCount { unhealthy, max } => {
-                write!(f, "unwell {unhealthy} ≥ {max} nodes")
+                write!(f, "unhealthy {unhealthy} ≥ {max} nodes")
             }
             Self::SilentAtOnce { silent, max, window, examples } => {
                 write!(
@@ -292,7 +292,7 @@ impl fmt::Display for Refusal {
             }
             Self::StormTail { returning, .. } => write!(
                 f,
-                "too many nodes were unwell a moment ago: {returning} came back and must renew \
+                "too many nodes were unhealthy a moment ago: {returning} came back and must renew \
                  three times first"
             ),
             Self::SilenceNotJudged { unheard, .. } => {
@@ -300,7 +300,7 @@ impl fmt::Display for Refusal {
             }
             Self::DomainUnhealthy { domain, unhealthy, total, percent, percent_max } => write!(
                 f,
-                "{domain}: unwell {unhealthy} of {total} = {percent} % ≥ {percent_max} %; look at what \
+                "{domain}: unhealthy {unhealthy} of {total} = {percent} % ≥ {percent_max} %; look at what \
                  they share"
             ),
             Self::DomainInFlight { domain, nodes, max } => {
@@ -309,15 +309,15 @@ impl fmt::Display for Refusal {
             Self::NoDomain { key } => {
                 write!(f, "the node has no label {key}, for which topologies sets limits; label it")
             }
-            Self::ControlPlane { well, total, quorum, unwell } => {
+            Self::ControlPlane { well, total, quorum, unhealthy } => {
                 write!(f, "control plane: {well} of {total} nodes well without this one")?;
                 if well < quorum {
                     write!(f, " < {quorum} for etcd's quorum")?;
                 }
-                if unwell.is_empty() {
+                if unhealthy.is_empty() {
                     return Ok(());
                 }
-                write!(f, "; first see to {}", unwell.join(", "))
+                write!(f, "; first see to {}", unhealthy.join(", "))
             }
             Self::Headroom { left, total, percent, percent_min } => write!(
                 f,
@@ -365,7 +365,7 @@ impl fmt::Display for Refusal {
             Self::BeingRemoved { taint } => {
                 write!(f, "an autoscaler removes this node (taint {taint})")
             }
-            Self::WordsUnread { what } => {
+            Self::VetoesUnread { what } => {
                 write!(f, "failed to read whether somebody wants it left alone: {what}")
             }
             Self::OwnView { silent, max } => {
@@ -453,7 +453,7 @@ impl Refusal {
             | Self::NeighbourUnverified { .. }
             | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
-            | Self::WordsUnread { .. }
+            | Self::VetoesUnread { .. }
             | Self::BeingRemoved { .. } => false,
         }
     }
@@ -487,7 +487,7 @@ impl Refusal {
             | Self::NeighbourUnverified { .. }
             | Self::DeviceNetworkLost { .. }
             | Self::CoolDown { .. }
-            | Self::WordsUnread { .. }
+            | Self::VetoesUnread { .. }
             | Self::BeingRemoved { .. }
             | Self::Excluded { .. }
             | Self::Maintenance { .. }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::control_plane::refuse_control_plane;
 use super::headroom::refuse_headroom;
 use crate::Time;
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::gate::health::{Count, Health, begun, domain_of, health, number, overdue_after};
 use crate::gate::refusal::{Refusal, Verdict};
 use crate::gate::view::{GatePolicy, GateView, NodeHealth};
@@ -28,7 +28,7 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
     refuse_control_plane(target, &nodes, verdict);
     refuse_headroom(policy.schedulable_percent_min, target, &nodes, verdict);
     let count = Count::of(nodes.iter());
-    let of_all = |unwell| too_many(policy, unwell, count.total, count.examples());
+    let of_all = |unhealthy| too_many(policy, unhealthy, count.total, count.examples());
     count.refuse(of_all, verdict);
     refuse_at_once(policy.silent_at_once_max, target, begun, &nodes, now, verdict);
     for (place, limit) in policy.domains.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn refuse_storm(policy: &GatePolicy, view: &GateView, now: Time, verd
             }
             (None, Health::Well) => false,
         };
-        if is_sown(Bug::ZonesIgnored) {
+        if is_seeded(Bug::ZonesIgnored) {
             continue;
         }
         let count = Count::of(nodes.iter().filter(counts));
@@ -95,7 +95,7 @@ fn refuse_at_once(
         let refused = silent >= max && silent > 1;
         refused.then_some(Refusal::SilentAtOnce { silent, max, window, examples })
     };
-    if !is_sown(Bug::StormFromReady) && !is_sown(Bug::SilentAtOnceIgnored) {
+    if !is_seeded(Bug::StormFromReady) && !is_seeded(Bug::SilentAtOnceIgnored) {
         count.refuse(at_once, verdict);
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn refuse_full_domains(policy: &GatePolicy, view: &GateView, verdict:
     let target = find(&view.target);
     for (place, limit) in policy.domains.iter().enumerate() {
         let Some(own) = target.and_then(|target| domain_of(target, place)) else {
-            if !is_sown(Bug::UnknownZoneAllowed) {
+            if !is_seeded(Bug::UnknownZoneAllowed) {
                 verdict.refusals.push(Refusal::NoDomain { key: limit.key.clone() });
             }
             continue;

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, is_seeded};
 use crate::gate::refusal::{ClosedDevice, Pause};
 use crate::{COOL_DOWN, Span, Time};
 
@@ -57,7 +57,7 @@ pub struct GateView {
     /// The nodes that they are about.
     pub in_flight_on: Vec<String>,
     /// What people and other controllers said about the target.
-    pub words: Words,
+    pub vetoes: OperatorVetoes,
     /// What is known of the target's storage Lease.
     pub storage: StorageLease,
     /// What else began lately.
@@ -79,7 +79,7 @@ pub struct GateView {
     /// When this node's last incident ended.
     pub last_incident_ended_at: Option<Time>,
     /// Since when the target is to be off: by its sign, or by the first release where the sign is gone.
-    pub sign_since: Option<Time>,
+    pub symptom_since: Option<Time>,
     /// No kubelet ever spoke for the target.
     pub never_joined: bool,
 }
@@ -151,7 +151,7 @@ impl Default for GatePolicy {
 
 /// What was said about the target, by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Words {
+pub struct OperatorVetoes {
     /// Pauses that are for the target; those that are over count no more.
     pub pauses: Vec<Pause>,
     /// The label or annotation by which somebody keeps us from the node.
@@ -228,7 +228,7 @@ impl IncidentView {
     /// The later of both stamps: the API server's clock may have been set ahead before the opener noticed, and an early
     /// start would end the cool-down early. A `created_at` in the future is ignored: the clock was set back.
     pub(crate) fn starts_at(&self, now: Time) -> Time {
-        if self.created_at > now || is_sown(Bug::CreationIgnored) {
+        if self.created_at > now || is_seeded(Bug::CreationIgnored) {
             return self.begun_at;
         }
         self.begun_at.max(self.created_at)

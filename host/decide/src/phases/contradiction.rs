@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::retry::{fail, not_verified};
 use crate::run::{Flow, Run};
 use crate::{
@@ -74,13 +74,13 @@ fn heard(run: &mut Run<'_>, method: MethodIndex, since: Time) -> Contradiction {
         }
         return Contradiction::Asking(run.call(method, Action::Status));
     };
-    if is_sown(Bug::BmcUnheard) {
+    if is_seeded(Bug::BmcUnheard) {
         return Contradiction::Nothing;
     }
     match read.state() {
         Some(PlugState::On | PlugState::Transitioning) => Contradiction::NotOff(method),
         Some(PlugState::Off | PlugState::Terminated | PlugState::Unknown) => Contradiction::Nothing,
-        None if has_no_power(run, method) || is_sown(Bug::RefusalIsNoWord) => {
+        None if has_no_power(run, method) || is_seeded(Bug::RefusalIsNoWord) => {
             Contradiction::Nothing
         }
         None => Contradiction::NoState(method),
@@ -157,7 +157,7 @@ fn has_no_power(run: &Run<'_>, method: MethodIndex) -> bool {
     let is_long = |call: &Operation| call.intended_at >= off_at.after(run.policy.off_timeout);
     let is_silent =
         newest.is_some_and(is_long) && calls.next().is_some_and(|call| is_unanswered(&call));
-    is_silent || newest.is_some() && is_sown(Bug::OneSilenceIsDark)
+    is_silent || newest.is_some() && is_seeded(Bug::OneSilenceIsDark)
 }
 
 /// Our last off of an outlet, if the outlets leave the machine without power.

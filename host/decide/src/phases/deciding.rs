@@ -56,7 +56,7 @@ pub(crate) fn deciding(run: &mut Run<'_>, view: &View, node: &NodeView) -> Flow 
 /// A decision that was just recorded begins as a remedy of the ladder does: everything that allows it is
 /// read again, and its phases count their time from their own beginning.
 pub(crate) fn begin(run: &mut Run<'_>) -> Option<Flow> {
-    let is_plugin = run.plan.remedy(run.record.rung) == Some(Remedy::Plugin);
+    let is_plugin = run.plan.remedy(run.record.remedy_step) == Some(Remedy::Plugin);
     let remedy = run.remedy().filter(|_| is_plugin)?;
     let now = run.now;
     let open = run.record.deciding_mut()?;
@@ -94,7 +94,7 @@ fn ask(run: &mut Run<'_>) -> Flow {
     let number = record.decisions.last().map_or(0, |one| one.number).saturating_add(1);
     record.decisions.push(Decided {
         number,
-        rung: record.rung,
+        remedy_step: record.remedy_step,
         asked_at: now,
         chosen_at: too_much.as_ref().map(|_| now),
         choice: too_much.map(Choice::Fail),
@@ -168,7 +168,7 @@ pub(crate) fn answered(run: &mut Run<'_>, number: u32, answer: Result<Choice, St
     Answered::Recorded
 }
 
-/// Whether the very same was done in this rung before, and is more than a mark or an eviction.
+/// Whether the very same was done in this remedy step before, and is more than a mark or an eviction.
 fn repeats(run: &Run<'_>, choice: &Choice) -> bool {
     let is_of_plan = |choice: &Choice| run.plan.meant(choice).filter(|one| one.is_of_plan());
     let Some(meant) = is_of_plan(choice) else { return false };
@@ -176,7 +176,7 @@ fn repeats(run: &Run<'_>, choice: &Choice) -> bool {
     before.any(|before| is_of_plan(before) == Some(meant))
 }
 
-/// A person has a rung tried anew whose plugin had said its last word.
+/// A person has a remedy step tried anew whose plugin had said its last word.
 pub(crate) fn begin_anew(run: &mut Run<'_>) {
     let now = run.now;
     let is_last = |one: &Decided| one.choice.as_ref().is_some_and(Choice::is_last);
@@ -186,22 +186,22 @@ pub(crate) fn begin_anew(run: &mut Run<'_>) {
 }
 
 impl Run<'_> {
-    /// Whether the rung's plugin has not said its last word.
+    /// Whether the remedy step's plugin has not said its last word.
     pub(crate) fn may_ask_again(&self) -> bool {
-        let is_plugin = self.plan.remedy(self.record.rung) == Some(Remedy::Plugin);
+        let is_plugin = self.plan.remedy(self.record.remedy_step) == Some(Remedy::Plugin);
         let choice = self.record.deciding().and_then(|open| open.choice.as_ref());
         is_plugin && !choice.is_some_and(Choice::is_last)
     }
 
     /// Whether something else is tried when the present remedy fails, before a person is asked.
     pub(crate) fn has_next(&self) -> bool {
-        let next = self.record.rung.saturating_add(1);
+        let next = self.record.remedy_step.saturating_add(1);
         self.may_ask_again() || self.plan.remedy(next).is_some()
     }
 
-    /// Whether all that the rung's plugin does now is to wait.
+    /// Whether all that the remedy step's plugin does now is to wait.
     pub(crate) fn waits_as_decided(&self) -> bool {
-        let is_plugin = self.plan.remedy(self.record.rung) == Some(Remedy::Plugin);
+        let is_plugin = self.plan.remedy(self.record.remedy_step) == Some(Remedy::Plugin);
         let choice = self.record.deciding().and_then(|open| open.choice.as_ref());
         is_plugin && matches!(choice, Some(Choice::Wait(_)))
     }

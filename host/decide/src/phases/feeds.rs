@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::contradiction::{Contradiction, contradiction};
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::phases::identity_check::is_other_machine;
 use crate::phases::wiring::{Wiring, any_labelled, baseline, silence, wiring};
 use crate::retry::{await_device, unreachable};
@@ -44,7 +44,8 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
         }
         let witness = run.plan.method(feed).and_then(|one| one.witness);
         // With a proof the witness has had its say, and may be dead by now.
-        let witness = witness.filter(|_| !is_proven_off(run) && !is_sown(Bug::RefutedOffBelieved));
+        let witness =
+            witness.filter(|_| !is_proven_off(run) && !is_seeded(Bug::RefutedOffBelieved));
         let mut readers = [feed].into_iter().chain(witness);
         match readers.find_map(|reader| not_off(run, reader, since)) {
             None => off.push(feed),
@@ -113,7 +114,7 @@ enum NotOff {
 /// One reader of a feed, by a read of this phase that began after the signs of life were noted; `None` if it reads off. One that
 /// names no machine has to read off before they are noted, too: a neighbour that was heard while it was still on may hang on it.
 fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff> {
-    let names_none = any_labelled(run.plan, &[reader]) && !is_sown(Bug::LateOutletBelieved);
+    let names_none = any_labelled(run.plan, &[reader]) && !is_seeded(Bug::LateOutletBelieved);
     let counts = |read: &&Operation| read.intended_at >= since || names_none && !read.is_read_off();
     let read = run.record.last_in_phase(reader, Action::Status).filter(counts).cloned();
     let Some(read) = read else {
@@ -159,7 +160,7 @@ fn is_proven_off(run: &Run<'_>) -> bool {
 /// was silent for two Lease intervals, and every other node was heard, where one of these feeds knows no machine. Without its
 /// Node such a feed is not believed.
 fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
-    if is_sown(Bug::RefutedOffBelieved) {
+    if is_seeded(Bug::RefutedOffBelieved) {
         return Feeds::Off;
     }
     let Some(view) = run.look() else { return Feeds::Reading(Flow::Stay) };
@@ -170,10 +171,10 @@ fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
         return if is_known && !is_alive { Feeds::Off } else { Feeds::NotOff };
     };
     if let Some(proof) = run.record.proof.as_ref().filter(|_| is_proven_off(run)) {
-        return if node.signs == proof.signs { Feeds::Off } else { Feeds::NotOff };
+        return if node.liveness == proof.liveness { Feeds::Off } else { Feeds::NotOff };
     }
     let Some(baseline) = run.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
-    if node.signs != baseline.signs {
+    if node.liveness != baseline.liveness {
         // One that is slow to go off may renew its Lease once more.
         if run.now >= run.record.entered_at.after(run.policy.off_timeout) {
             return Feeds::NotOff;
@@ -196,5 +197,5 @@ fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
 
 /// Whether a machine goes on with the boot that was cut.
 fn is_same_boot(run: &Run<'_>, node: &NodeView) -> bool {
-    !node.signs.boot_id.is_empty() && !run.is_new_boot(&node.signs)
+    !node.liveness.boot_id.is_empty() && !run.is_new_boot(&node.liveness)
 }

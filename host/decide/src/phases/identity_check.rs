@@ -1,6 +1,6 @@
 //! P8: whose machine a device says that it is.
 
-use crate::bug::{Bug, is_sown};
+use crate::bug::{Bug, is_seeded};
 use crate::identity::{Match, made_anew, matches};
 use crate::retry::park;
 use crate::run::{Flow, Run};
@@ -19,7 +19,7 @@ pub(crate) fn stop_if_other_machine(
             run.rule(Rule::P8);
             Some(park(run, reason))
         }
-        Match::Stop(_) if is_sown(Bug::IdentityUnchecked) => None,
+        Match::Stop(_) if is_seeded(Bug::IdentityUnchecked) => None,
         Match::Stop(reason) => {
             run.rule(Rule::P8);
             Some(park(run, reason))
@@ -31,6 +31,6 @@ pub(crate) fn stop_if_other_machine(
 pub(crate) fn is_other_machine(run: &Run<'_>, read: &Operation) -> bool {
     let Some(End::Succeeded { identity, .. }) = &read.end else { return false };
     let found = run.plan.method(read.method).map(|one| matches(one, identity, run.policy.identity));
-    let is_stop = matches!(found, Some(Match::Stop(_))) && !is_sown(Bug::IdentityUnchecked);
+    let is_stop = matches!(found, Some(Match::Stop(_))) && !is_seeded(Bug::IdentityUnchecked);
     is_stop || made_anew(&run.record, read.method, identity).is_some()
 }

@@ -77,7 +77,7 @@ fn wanted(run: &Run<'_>, stages: &[Stage], is_cordoned: bool) -> Want {
     match want {
         // The present step of the ladder may have no isolation of its own.
         Want::Nothing | Want::Failed(_)
-            if guard(Bug::OtherRungsCutLeft, cut::is_undone(run, seen)) =>
+            if guard(Bug::OtherStepsCutLeft, cut::is_undone(run, seen)) =>
         {
             let mut others = cut::open(run).into_iter();
             let next = others.find(|method| !run.record.failed.contains(method));

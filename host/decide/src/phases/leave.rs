@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::cut::abort_reason;
 use crate::retry::{go_back, node_gone, park};
 use crate::run::{Flow, Run};
@@ -74,7 +74,7 @@ fn pause_after_held_back(run: &mut Run<'_>) -> Result<(), Flow> {
     let held_back = last.filter(|one| one.id >= phase_first && one.is_held_back());
     let Some(ended_at) = held_back.and_then(|one| one.ended_at) else { return Ok(()) };
     let until = ended_at.after(LOOK_EVERY);
-    if run.now >= until || is_sown(Bug::HeldBackAtOnce) {
+    if run.now >= until || is_seeded(Bug::HeldBackAtOnce) {
         return Ok(());
     }
     run.look_at(until);
@@ -175,7 +175,7 @@ pub(crate) fn heed_trigger(run: &mut Run<'_>, view: &View, node: &NodeView) -> R
             }
             Ok(())
         }
-        Crossing::Clear { .. } if is_sown(Bug::TriggerNotRead) => Ok(()),
+        Crossing::Clear { .. } if is_seeded(Bug::TriggerNotRead) => Ok(()),
         Crossing::Clear { .. } if run.committed() => Err(go_back(run, Goal::BringBack)),
         Crossing::Clear { .. } => Err(go_back(run, Goal::Close(FinalReason::Recovered))),
         Crossing::Unclear | Crossing::Ripening { .. } => {
@@ -236,7 +236,7 @@ pub(crate) fn make_way(run: &mut Run<'_>) -> Option<Flow> {
 /// After a release the trigger no longer has a say: pods of this node run elsewhere now, so the boot
 /// they were released from has to end. A boot that came later is not the one that was fenced.
 fn trigger_counts(run: &Run<'_>, node: &NodeView) -> bool {
-    run.record.first_released_at.is_none() || run.is_new_boot(&node.signs)
+    run.record.first_released_at.is_none() || run.is_new_boot(&node.liveness)
 }
 
 /// A6: after a release a node that renews its Lease again may be the newer boot that is waited for. A kubelet renews before

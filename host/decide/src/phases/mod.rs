@@ -5,7 +5,7 @@
 
 pub(crate) mod waiting;
 
-pub(crate) mod chores;
+pub(crate) mod cluster_actions;
 pub(crate) mod contradiction;
 pub(crate) mod deciding;
 pub(crate) mod feeds;

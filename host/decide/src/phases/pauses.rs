@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::iter;
 
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::cut::{self, has_registered_anew};
 use crate::people::{go_on_back, is_on_the_way_back, waits_on_the_way_back};
 use crate::retry::{give_way, go_back, node_gone, park, pause};
@@ -95,9 +95,9 @@ fn to_probe(run: &Run<'_>, method: MethodIndex) -> Vec<MethodIndex> {
 
 /// How long a device is probed: a remedy that is one method of it does not keep the next one waiting.
 fn patience(run: &Run<'_>) -> Span {
-    match (run.remedy(), run.plan.ladder.get(run.record.rung)) {
-        (Some(Remedy::Method(_)), Some(rung)) if run.has_next() => {
-            rung.period.min(run.policy.device_timeout)
+    match (run.remedy(), run.plan.ladder.get(run.record.remedy_step)) {
+        (Some(Remedy::Method(_)), Some(remedy_step)) if run.has_next() => {
+            remedy_step.period.min(run.policy.device_timeout)
         }
         (_, _) => run.policy.device_timeout,
     }
@@ -192,14 +192,14 @@ fn tell_back(run: &mut Run<'_>, answering: Option<MethodIndex>) {
 fn is_back_in_the_same_boot(run: &Run<'_>) -> bool {
     let is_released = run.record.first_released_at.is_some();
     let is_well = |view| run.is_well(view);
-    let is_new = |view| run.node(view).is_some_and(|node| run.is_new_boot(&node.signs));
+    let is_new = |view| run.node(view).is_some_and(|node| run.is_new_boot(&node.liveness));
     is_released && run.seen().is_some_and(|view| is_well(view) && !is_new(view))
 }
 
 /// Whether all that switches the machine off was told to, so that only what came of it is to be read.
 fn waits_for_a_read(run: &Run<'_>) -> bool {
     let is_told = |plug| run.record.needs_on(run.plan, plug, run.now);
-    is_about_power(run) && (is_sown(Bug::LateAnswerUnused) || run.plan.machine_is_off(is_told))
+    is_about_power(run) && (is_seeded(Bug::LateAnswerUnused) || run.plan.machine_is_off(is_told))
 }
 
 /// A17: whoever asked for it to be left alone decides when it goes on.
@@ -209,7 +209,7 @@ fn left_alone(run: &mut Run<'_>) -> Flow {
         return run.look_in(WORD_LOOK_EVERY);
     }
     run.rule(Rule::A17);
-    run.notice(Notice::WordTakenBack);
+    run.notice(Notice::VetoLifted);
     // The wait for leave begins anew.
     run.record.gate_closed_at = None;
     if guard(Bug::LostCutGivenUp, !cut::open(run).is_empty()) {
@@ -306,7 +306,7 @@ fn gone_or_well(run: &mut Run<'_>) -> Option<Flow> {
     if parked && stays_cut(run, view) {
         return None;
     }
-    let may_end = parked && (run.is_new_boot(&node.signs) || !run.committed());
+    let may_end = parked && (run.is_new_boot(&node.liveness) || !run.committed());
     let is_dark = may_end && anothers_off(run).is_none() && has_dark_outlet(run);
     if guard(Bug::DarkOutletForgotten, is_dark) {
         return may_try_dark_outlet(run).then(|| {
@@ -342,8 +342,8 @@ fn well(run: &mut Run<'_>, view: &View, node: &NodeView, parked: bool) -> Option
             go_back(run, Goal::Park(reason))
         });
     }
-    if run.committed() && !run.is_new_boot(&node.signs) {
-        let waits = waits_for_an_off(run) && !is_sown(Bug::OffAwaitedOfAWellNode);
+    if run.committed() && !run.is_new_boot(&node.liveness) {
+        let waits = waits_for_an_off(run) && !is_seeded(Bug::OffAwaitedOfAWellNode);
         let may_go_on = !run.sent_off() || waits || has_outlived_its_offs(run);
         let may_go_on = may_go_on && run.record.first_released_at.is_none();
         if !may_go_on || parked && !has_let_go(run, view, node) {
@@ -449,7 +449,7 @@ fn waits_to_give_back(run: &Run<'_>) -> bool {
         || is_parked && reason == Some(&ParkReason::DeviceUnreachable);
     let cuts = still_cut(run);
     let is_its = run.record.unreachable.is_some_and(|silent| cuts.contains(&silent));
-    gives_back && waits && !cuts.is_empty() && (is_its || is_sown(Bug::SilentFeedHoldsCuts))
+    gives_back && waits && !cuts.is_empty() && (is_its || is_seeded(Bug::SilentFeedHoldsCuts))
 }
 
 /// Whether a person was told that the machine stays cut off, and nothing has changed that.

@@ -64,7 +64,7 @@ pub(crate) fn is_proof(run: &mut Run<'_>, proof: &Proof) -> Result<bool, Flow> {
 /// was undone is no proof again.
 pub(crate) fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
     let is_known = |proof: &Proof| {
-        proof.grade == Grade::StorageFenced && proof.signs.boot_id == node.signs.boot_id
+        proof.grade == Grade::StorageFenced && proof.liveness.boot_id == node.liveness.boot_id
     };
     let is_proven = run.record.proof.as_ref().is_some_and(is_known);
     if is_proven || !run.policy.grades.contains(&Grade::StorageFenced) {
@@ -89,9 +89,9 @@ pub(crate) fn storage_fenced(run: &Run<'_>, node: &NodeView) -> Option<Proof> {
     if reads.is_empty() {
         return None;
     }
-    let signs = node.signs.clone();
+    let liveness = node.liveness.clone();
     let by = Evidence::Reads(reads);
-    Some(Proof { grade: Grade::StorageFenced, at: run.now, by, signs, voided_at: None })
+    Some(Proof { grade: Grade::StorageFenced, at: run.now, by, liveness, voided_at: None })
 }
 
 /// Begins the grace, if the policy has one and it has not begun; says when it ends.

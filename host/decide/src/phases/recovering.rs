@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::releasing::same_boot;
 use super::remedying::{describe, stop_unseen};
 use super::way_back::{Brought, bring_all_on, restore_all};
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::cut::{holds_all, may_restore_alive};
 use crate::phases::way_back::is_unanswered;
 use crate::phases::wiring::any_labelled;
@@ -21,7 +21,7 @@ use crate::standing::{goes_back, see_it_come_back, still_cut};
 use crate::{
     Action, Builtin, Crossing, Deletion, Effect, FinalReason, Goal, Grade, Hold, Kind, LOOK_EVERY,
     Marks, MethodIndex, NodeView, Notice, Operation, ParkReason, Phase, Proof, Record, Remedy,
-    Rule, Rung, Span, Time, View,
+    RemedyStep, Rule, Span, Time, View,
 };
 
 /// A kubelet with nothing new reports every five minutes (`nodeStatusReportFrequency`), sometimes late.
@@ -42,7 +42,7 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
         return same_boot(run, grade.unwrap_or(Grade::NewBootId));
     }
     if run.is_well(view) {
-        if needs_new_boot(&run.record) && !run.is_new_boot(&node.signs) {
+        if needs_new_boot(&run.record) && !run.is_new_boot(&node.liveness) {
             let grade = run.record.proof.as_ref().map(|proof| proof.grade);
             return same_boot(run, grade.unwrap_or(Grade::NewBootId));
         }
@@ -86,17 +86,17 @@ fn speaks_against_its_proof(run: &Run<'_>, node: &NodeView) -> bool {
         Grade::StorageFenced | Grade::Partition | Grade::NewBootId => false,
     };
     let proof = run.record.proof.as_ref().filter(is_of_the_machine);
-    proof.is_some_and(|proof| node.signs.reported > proof.signs.reported)
-        && !run.is_new_boot(&node.signs)
+    proof.is_some_and(|proof| node.liveness.reported > proof.liveness.reported)
+        && !run.is_new_boot(&node.liveness)
 }
 
 /// How long the node may take to be well. A machine that boots takes its time, whoever is next; any other
 /// remedy has done what it could, and the next one has its turn a period later (A11).
 pub(crate) fn patience(run: &Run<'_>) -> Span {
-    let rung = run.plan.ladder.get(run.record.rung);
-    match rung.filter(|_| run.has_next()) {
-        Some(Rung { period, .. }) if !(run.switches_power() && run.sent_off()) => *period,
-        Some(Rung { period, .. }) => run.policy.recover_timeout.max(*period),
+    let remedy_step = run.plan.ladder.get(run.record.remedy_step);
+    match remedy_step.filter(|_| run.has_next()) {
+        Some(RemedyStep { period, .. }) if !(run.switches_power() && run.sent_off()) => *period,
+        Some(RemedyStep { period, .. }) => run.policy.recover_timeout.max(*period),
         None => run.policy.recover_timeout,
     }
 }
@@ -113,13 +113,19 @@ fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
 }
 
 fn not_well(run: &Run<'_>) -> ParkReason {
-    let rung = run.plan.ladder.get(run.record.rung).filter(|rung| rung.remedy == Remedy::Plugin);
-    if let Some(Rung { name, .. }) = rung {
+    let remedy_step = run
+        .plan
+        .ladder
+        .get(run.record.remedy_step)
+        .filter(|remedy_step| remedy_step.remedy == Remedy::Plugin);
+    if let Some(RemedyStep { name, .. }) = remedy_step {
         let detail = "its plugin has done what it could".to_string();
         return ParkReason::RemediesExhausted { remedy: name.clone(), detail };
     }
-    if let Some(job) = run.record.jobs.last().filter(|job| job.rung == run.record.rung) {
-        let name = run.plan.ladder.get(job.rung).map(|rung| rung.name.clone());
+    if let Some(job) =
+        run.record.jobs.last().filter(|job| job.remedy_step == run.record.remedy_step)
+    {
+        let name = run.plan.ladder.get(job.remedy_step).map(|remedy_step| remedy_step.name.clone());
         let detail = job.end.as_ref().map(describe);
         return ParkReason::RemediesExhausted {
             remedy: name.unwrap_or_default(),
@@ -153,7 +159,7 @@ fn read_once_more(run: &mut Run<'_>, plugs: impl Fn(MethodIndex) -> bool) -> Opt
 fn switch_on_dark_feeds(run: &mut Run<'_>) -> Option<Flow> {
     let parked = run.record.parked.as_ref();
     let is_stopped = parked.is_some_and(|parked| parked.reason == ParkReason::Aborted);
-    if is_stopped || is_sown(Bug::LateOffForgotten) || is_sown(Bug::DarkFeedForgotten) {
+    if is_stopped || is_seeded(Bug::LateOffForgotten) || is_seeded(Bug::DarkFeedForgotten) {
         return None;
     }
     let plan = run.plan;
@@ -197,11 +203,11 @@ fn needs_new_boot(record: &Record) -> bool {
 /// Whether a node that was cut off, and goes on with the boot that pods were released from, holds no volume
 /// but of pods that are still its own.
 pub(crate) fn has_let_go(run: &Run<'_>, view: &View, node: &NodeView) -> bool {
-    if run.record.partly_released_at.is_none() || run.is_new_boot(&node.signs) {
+    if run.record.partly_released_at.is_none() || run.is_new_boot(&node.liveness) {
         return true;
     }
-    let before = run.record.proof.as_ref().map(|proof| &proof.signs);
-    let is_newer = node.signs.reported > before.unwrap_or(&run.record.signs_at_open).reported;
+    let before = run.record.proof.as_ref().map(|proof| &proof.liveness);
+    let is_newer = node.liveness.reported > before.unwrap_or(&run.record.liveness_at_open).reported;
     let volumes = || view.pods.iter().flat_map(|pod| &pod.volumes);
     let is_a_pods = |held: &String| volumes().any(|one| one.in_use_as() == Some(held));
     is_newer && node.volumes_in_use.iter().all(is_a_pods)
@@ -273,7 +279,7 @@ fn clear_left_overs(run: &mut Run<'_>, view: &View, node: &NodeView) -> Option<F
     let mut left = Left::of(&released, view);
     let may_go_on =
         run.record.partly_released_at.is_some() && run.record.first_released_at.is_none();
-    if may_go_on && !run.is_new_boot(&node.signs) {
+    if may_go_on && !run.is_new_boot(&node.liveness) {
         left.pods.retain(|pod| pod.deletion != Deletion::NotAsked);
         left.attachments.retain(|one| one.deleting);
     }
@@ -365,7 +371,7 @@ fn has_gone_unanswered(run: &Run<'_>, method: MethodIndex) -> bool {
 /// S9: our marks go last, and only ours; then the run ends where its goal says.
 fn unmark(run: &mut Run<'_>, node: &NodeView) -> Flow {
     // A late off of a dead leader would hit a node that is in use again, and so would a reset that has not come yet.
-    let is_reset = run.is_new_boot(&node.signs);
+    let is_reset = run.is_new_boot(&node.liveness);
     let switches = run.plan.methods.iter().enumerate().filter(|(_, one)| one.switches_power());
     let late = switches.map(|(index, _)| {
         let until = |action| run.record.pending_until(run.plan, index, action);

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::contradiction::{Contradiction, ask_again, contradiction};
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::cut::{give_back_disputed, undone};
 use crate::release::{Cover, Left, snapshot};
 use crate::retry::{
@@ -14,9 +14,9 @@ use crate::retry::{
 use crate::run::{Flow, Run};
 use crate::standing::{is_round, is_young};
 use crate::{
-    Action, Chore, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY, MethodIndex, NodeView,
-    Notice, ParkReason, Phase, PlugState, Proof, RESEND_EVERY, ReleaseMode, Released, Remedy, Rule,
-    Span, Time, View,
+    Action, ClusterAction, Deletion, Effect, End, Evidence, Goal, Grade, LOOK_EVERY, MethodIndex,
+    NodeView, Notice, ParkReason, Phase, PlugState, Proof, RESEND_EVERY, ReleaseMode, Released,
+    Remedy, Rule, Span, Time, View,
 };
 
 /// Releases what the proof covers, as long as the proof holds.
@@ -27,7 +27,7 @@ pub(crate) fn releasing(run: &mut Run<'_>) -> Flow {
         run.rule(Rule::P1);
         return park(run, ParkReason::BrokenRecord);
     };
-    if guard(Bug::SignsVoidNothing, node.signs != proof.signs && voids(&proof, node)) {
+    if guard(Bug::SignsVoidNothing, node.liveness != proof.liveness && voids(&proof, node)) {
         return voided(run, node, &proof);
     }
     if let Some(why) = view.gate.dispute().filter(|_| matches!(proof.by, Evidence::Reads(_))) {
@@ -149,7 +149,7 @@ fn release_patience(run: &Run<'_>) -> Span {
 /// only another boot does.
 fn voids(proof: &Proof, node: &NodeView) -> bool {
     match proof.grade {
-        Grade::StorageFenced => node.signs.boot_id != proof.signs.boot_id,
+        Grade::StorageFenced => node.liveness.boot_id != proof.liveness.boot_id,
         Grade::PowerOffVerified
         | Grade::WatchdogDeadline
         | Grade::OperatorConfirmed
@@ -244,7 +244,7 @@ fn after_release(run: &mut Run<'_>) -> Flow {
         // Of the machine is given back what may be; the rest waits until it is off.
         return Flow::Go(Phase::AwaitingPower);
     }
-    if early && run.remedy() == Some(Remedy::Cluster(Chore::Release)) {
+    if early && run.remedy() == Some(Remedy::Cluster(ClusterAction::Release)) {
         // Or until somebody says that it is.
         return Flow::Go(Phase::Remedying);
     }
@@ -357,7 +357,7 @@ fn send(run: &mut Run<'_>, node: &NodeView, proof: &Proof, released: &Released, 
     let prompt = run.policy.release == ReleaseMode::Prompt;
     let quota = match run.policy.release {
         ReleaseMode::Prompt => released.pods.len(),
-        ReleaseMode::Paced { .. } if is_sown(Bug::PaceIgnored) => released.pods.len(),
+        ReleaseMode::Paced { .. } if is_seeded(Bug::PaceIgnored) => released.pods.len(),
         ReleaseMode::Paced { pods_per_minute } => {
             quota(pods_per_minute.max(1), run.now.since(released.at)).min(released.pods.len())
         }

@@ -4,13 +4,13 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use super::chores::do_chore;
+use super::cluster_actions::act_on_cluster;
 use super::deciding;
 use super::leave::is_withheld;
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::retry::{begin_pass, job_left, node_gone, park};
 use crate::run::{Flow, Run};
-use crate::sign::condition;
+use crate::symptom::condition;
 use crate::{
     Baseline, ConditionStatus, Effect, Evidence, Goal, Grade, Hold, JobEnd, JobOutcome, JobRun,
     JobState, LOOK_EVERY, NodeView, Notice, PROBE_EVERY, ParkReason, Phase, Proof, RESEND_EVERY,
@@ -20,7 +20,7 @@ use crate::{
 /// Characters of a Job's last words that are kept.
 const DETAIL_MAX: usize = 2_048;
 
-/// Runs the Job whose turn it is, or does the chore.
+/// Runs the Job whose turn it is, or does the cluster action.
 pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
@@ -28,7 +28,9 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     match run.remedy() {
-        Some(Remedy::Cluster(chore)) => return do_chore(run, view, node, chore),
+        Some(Remedy::Cluster(cluster_action)) => {
+            return act_on_cluster(run, view, node, cluster_action);
+        }
         Some(Remedy::Plugin) => return deciding::deciding(run, view, node),
         Some(Remedy::Fence | Remedy::Isolation | Remedy::Method(_) | Remedy::Job { .. }) | None => {
         }
@@ -43,7 +45,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         return Flow::Stay;
     };
     let is_unseen = job.seen_at.is_none();
-    sign(run, node, seen.pod.as_ref());
+    symptom(run, node, seen.pod.as_ref());
     match &seen.state {
         JobState::Absent | JobState::Refused { .. } | JobState::NameTaken { .. }
             if is_unseen && is_withheld(run, view) =>
@@ -54,7 +56,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
             begin_pass(run);
             Flow::Go(Phase::Waiting)
         }
-        JobState::Absent if is_unseen || is_sown(Bug::JobStartedAgain) => ask_again(run, &job),
+        JobState::Absent if is_unseen || is_seeded(Bug::JobStartedAgain) => ask_again(run, &job),
         JobState::Refused { why } | JobState::NameTaken { why } => refused(run, &job, why.clone()),
         JobState::Absent => {
             ended(run, JobOutcome::Lost, "the Job was deleted before it ended".to_string())
@@ -68,11 +70,11 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
     }
 }
 
-/// The Job of this rung and this try.
+/// The Job of this remedy step and this try.
 fn present<'r>(run: &'r Run<'_>) -> Option<&'r JobRun> {
     let record = &run.record;
     let last = record.jobs.last();
-    last.filter(|job| job.rung == record.rung && job.attempt == record.attempt)
+    last.filter(|job| job.remedy_step == record.remedy_step && job.attempt == record.attempt)
 }
 
 /// The intent first: whoever finds it after a crash looks for the Job before it creates one.
@@ -91,7 +93,7 @@ fn start(run: &mut Run<'_>) -> Flow {
     let number = record.jobs.last().map_or(0, |job| job.number).saturating_add(1);
     record.jobs.push(JobRun {
         number,
-        rung: record.rung,
+        remedy_step: record.remedy_step,
         attempt: record.attempt,
         intended_at: run.now,
         seen_at: None,
@@ -177,9 +179,14 @@ pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
     let (at, outcome) = (run.now, JobOutcome::Lost);
     let detail = "nobody saw it end in time, so its result does not count".to_string();
     let job = run.record.jobs.last_mut()?;
-    let rung = job.rung;
+    let remedy_step = job.remedy_step;
     job.end = Some(JobEnd { at, outcome, detail: detail.clone() });
-    let remedy = run.plan.ladder.get(rung).map(|rung| rung.name.clone()).unwrap_or_default();
+    let remedy = run
+        .plan
+        .ladder
+        .get(remedy_step)
+        .map(|remedy_step| remedy_step.name.clone())
+        .unwrap_or_default();
     run.notice(Notice::JobEnded { remedy, outcome, detail });
     let next = run.record.resume.take()?;
     run.rule(Rule::A11);
@@ -188,12 +195,12 @@ pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
 }
 
 /// Its pod's name goes onto the node and into the record, also where it ended before anybody saw it run.
-fn sign(run: &mut Run<'_>, node: &NodeView, pod: Option<&String>) {
+fn symptom(run: &mut Run<'_>, node: &NodeView, pod: Option<&String>) {
     let Some(job) = run.record.jobs.last_mut() else { return };
     job.pod = pod.cloned().or(job.pod.take());
     let unsigned = job.pod.clone().filter(|pod| node.remediation_pod.as_ref() != Some(pod));
     if let Some(pod) = unsigned {
-        run.effect(Effect::SignNode { pod });
+        run.effect(Effect::SymptomNode { pod });
     }
 }
 
@@ -234,7 +241,7 @@ fn ended_at(run: &mut Run<'_>, at: Time, outcome: JobOutcome, mut detail: String
 /// P2 for a word: whoever said that the node's pods are gone is believed if the node is silent for
 /// two renewals from then on. One that still renews its Lease runs its pods, whatever a Job says.
 fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &JobEnd) -> Flow {
-    let cleans = run.plan.ladder.get(job.rung).is_some_and(|rung| rung.clean)
+    let cleans = run.plan.ladder.get(job.remedy_step).is_some_and(|remedy_step| remedy_step.clean)
         && !guard(Bug::LostJobCleans, end.outcome != JobOutcome::Succeeded)
         && run.policy.grades.contains(&Grade::JobSucceeded)
         && !run.is_well(view);
@@ -242,11 +249,11 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
         return Flow::Go(Phase::AwaitingWell);
     }
     let Some(baseline) = run.record.baseline.clone() else {
-        let signs = node.signs.clone();
-        run.record.baseline = Some(Baseline { at: view.taken_at, signs });
+        let liveness = node.liveness.clone();
+        run.record.baseline = Some(Baseline { at: view.taken_at, liveness });
         return run.look_in(LOOK_EVERY);
     };
-    let is_heard = node.signs != baseline.signs || is_heard_since(run, node, end);
+    let is_heard = node.liveness != baseline.liveness || is_heard_since(run, node, end);
     if guard(Bug::JobOfTheLiving, is_heard) {
         run.rule(Rule::P2);
         run.notice(Notice::ProofVoided { reads_on: None });
@@ -257,13 +264,14 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
         run.look_at(until);
         return run.hold(Hold::NotYet { until });
     }
-    let signs = if is_sown(Bug::JobOfTheLiving) { node.signs.clone() } else { baseline.signs };
+    let liveness =
+        if is_seeded(Bug::JobOfTheLiving) { node.liveness.clone() } else { baseline.liveness };
     run.record.marks.quarantine = true;
     run.record.proof = Some(Proof {
         grade: Grade::JobSucceeded,
         at: run.now,
         by: Evidence::Report(format!("{}: its Job succeeded", name(run))),
-        signs,
+        liveness,
         voided_at: None,
     });
     run.notice(Notice::Proven { grade: Grade::JobSucceeded });
@@ -274,7 +282,7 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
 /// duration. Of a Lease that this process only found, the node controller's `Unknown` says how old its last renewal is at
 /// most.
 fn is_heard_since(run: &Run<'_>, node: &NodeView, end: &JobEnd) -> bool {
-    if node.signs == run.record.signs_at_open {
+    if node.liveness == run.record.liveness_at_open {
         // Nothing was heard since the incident began.
         return false;
     }
@@ -286,7 +294,7 @@ fn is_heard_since(run: &Run<'_>, node: &NodeView, end: &JobEnd) -> bool {
     };
     let until = end.at.after(Span(node.lease_duration.0 / 2));
     let is_late = heard_at.is_some_and(|at| at > until);
-    guard(Bug::JobOfAnOlderBoot, is_late || run.is_new_boot(&node.signs))
+    guard(Bug::JobOfAnOlderBoot, is_late || run.is_new_boot(&node.liveness))
 }
 
 /// Whether a Job that nobody has seen may be made yet: its last request may be carried out when nobody waits for it any more.
@@ -335,7 +343,7 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
     let is_running = seen.state == JobState::Running;
     let job = run.record.jobs.last_mut()?;
     job.seen_at = job.seen_at.or(is_running.then_some(now));
-    let rung = job.rung;
+    let remedy_step = job.remedy_step;
     let patience = run.policy.cleanup_timeout.max(WRITE_LATE_MAX);
     let until = job.stopping_at.get_or_insert(now).after(patience);
     if now >= until {
@@ -343,7 +351,12 @@ pub(crate) fn stop_left(run: &mut Run<'_>) -> Option<Flow> {
         job.stopping_at = None;
         let goes_on = run.record.request.is_none() && run.record.goal == Goal::BringBack;
         run.record.resume = goes_on.then_some(Phase::Waiting);
-        let remedy = run.plan.ladder.get(rung).map(|rung| rung.name.clone()).unwrap_or_default();
+        let remedy = run
+            .plan
+            .ladder
+            .get(remedy_step)
+            .map(|remedy_step| remedy_step.name.clone())
+            .unwrap_or_default();
         run.record.request = None;
         return Some(park(run, ParkReason::JobStuck { remedy, why }));
     }
@@ -365,6 +378,6 @@ pub(crate) fn describe(end: &JobEnd) -> String {
 }
 
 fn name(run: &Run<'_>) -> String {
-    let rung = run.plan.ladder.get(run.record.rung);
-    rung.map(|rung| rung.name.clone()).unwrap_or_default()
+    let remedy_step = run.plan.ladder.get(run.record.remedy_step);
+    remedy_step.map(|remedy_step| remedy_step.name.clone()).unwrap_or_default()
 }

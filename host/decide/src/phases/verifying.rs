@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use super::contradiction::{Contradiction, contradicted, contradiction, fell_silent};
 use super::leave::heed_trigger;
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::cut::give_back_disputed;
 use crate::phases::identity_check::stop_if_other_machine;
 use crate::phases::wiring::{Wiring, any_labelled, baseline, wiring};
@@ -51,11 +51,11 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
                 reads.extend(read);
                 off.push(method);
             }
-            Confirmed::NotYet(_) if !off.is_empty() && is_sown(Bug::OneFeedIsAll) => {}
+            Confirmed::NotYet(_) if !off.is_empty() && is_seeded(Bug::OneFeedIsAll) => {}
             Confirmed::NotYet(flow) => return flow,
         }
     }
-    let is_off = |method| off.contains(&method) || !off.is_empty() && is_sown(Bug::OneFeedIsAll);
+    let is_off = |method| off.contains(&method) || !off.is_empty() && is_seeded(Bug::OneFeedIsAll);
     if run.plan.machine_is_off(is_off) {
         return prove(run, reads, &off);
     }
@@ -66,7 +66,7 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
 /// P8: outlets that may be another machine's are read as off before the baseline. A neighbour that was heard while a slow one
 /// was still on may hang on it.
 fn await_outlets(run: &mut Run<'_>, methods: &[MethodIndex]) -> Option<Flow> {
-    if run.record.baseline.is_some() || is_sown(Bug::LateOutletBelieved) {
+    if run.record.baseline.is_some() || is_seeded(Bug::LateOutletBelieved) {
         return None;
     }
     let first = run.record.after_power_effects(run.plan).max(run.record.phase_first);
@@ -111,7 +111,7 @@ fn confirm_by(
     baseline_at: Time,
 ) -> Confirmed {
     let first = run.record.after_power_effects(run.plan).max(run.record.phase_first);
-    if let Some(yes) = run.record.last_effect(method).filter(|_| is_sown(Bug::ReplyIsProof)) {
+    if let Some(yes) = run.record.last_effect(method).filter(|_| is_seeded(Bug::ReplyIsProof)) {
         return Confirmed::By(vec![yes.id]);
     }
     let read = run.record.last_in_phase(reader, Action::Status);
@@ -198,7 +198,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_gone(run) };
     let Some(baseline) = run.record.baseline.clone() else { return Flow::Stay };
-    if guard(Bug::SignsOfLifeIgnored, node.signs != baseline.signs) {
+    if guard(Bug::SignsOfLifeIgnored, node.liveness != baseline.liveness) {
         return sign_of_life(run, &baseline, node);
     }
     if let Some(why) = view.gate.dispute() {
@@ -219,7 +219,7 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
             return flow;
         }
     }
-    if !is_sown(Bug::WiringTrusted) {
+    if !is_seeded(Bug::WiringTrusted) {
         match wiring(run, view, node, off, baseline.at) {
             Wiring::Right => {}
             Wiring::Unsure => return Flow::Stay,
@@ -246,19 +246,20 @@ fn prove(run: &mut Run<'_>, reads: Vec<OpId>, off: &[MethodIndex]) -> Flow {
         return go_back(run, Goal::BringBack);
     }
     let outdated =
-        outdated(run, Grade::PowerOffVerified, &reads).filter(|_| !is_sown(Bug::ReplyIsProof));
+        outdated(run, Grade::PowerOffVerified, &reads).filter(|_| !is_seeded(Bug::ReplyIsProof));
     if let Some(feed) = outdated {
         run.rule(Rule::P1);
         return run.call(feed, Action::Status);
     }
     run.notice(Notice::Proven { grade: Grade::PowerOffVerified });
     run.record.retries = 0;
-    let signs = if is_sown(Bug::SignsOfLifeIgnored) { node.signs.clone() } else { baseline.signs };
+    let liveness =
+        if is_seeded(Bug::SignsOfLifeIgnored) { node.liveness.clone() } else { baseline.liveness };
     run.record.proof = Some(Proof {
         grade: Grade::PowerOffVerified,
         at: run.now,
         by: Evidence::Reads(reads),
-        signs,
+        liveness,
         voided_at: None,
     });
     Flow::Go(Phase::Releasing)
@@ -274,7 +275,7 @@ fn earliest(run: &Run<'_>, reads: &[OpId]) -> Time {
 /// signs of life with the same boot is not the one that was cut.
 fn sign_of_life(run: &mut Run<'_>, baseline: &Baseline, node: &NodeView) -> Flow {
     run.rule(Rule::P2);
-    if node.signs.boot_id != baseline.signs.boot_id {
+    if node.liveness.boot_id != baseline.liveness.boot_id {
         return go_back(run, Goal::BringBack);
     }
     let last = run.record.last_power_effect(run.plan).and_then(|effect| effect.ended_at);

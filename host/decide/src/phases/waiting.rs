@@ -28,16 +28,16 @@ pub(crate) fn waiting(run: &mut Run<'_>) -> Flow {
     }
     // The boot that this pass is about: a restart is about the boot that is ill now.
     if let Some(node) = run.seen().and_then(|view| run.node(view)) {
-        if run.is_new_boot(&node.signs) {
+        if run.is_new_boot(&node.liveness) {
             // The boot that was released from has ended, as it had to.
             run.record.first_released_at = None;
             run.record.partly_released_at = None;
         }
-        let mut signs = node.signs.clone();
-        if signs.boot_id.is_empty() {
-            signs.boot_id.clone_from(&run.record.signs_at_open.boot_id);
+        let mut liveness = node.liveness.clone();
+        if liveness.boot_id.is_empty() {
+            liveness.boot_id.clone_from(&run.record.liveness_at_open.boot_id);
         }
-        run.record.signs_at_open = signs;
+        run.record.liveness_at_open = liveness;
     }
     Flow::Go(if isolates { Phase::Isolating } else { Phase::Remedying })
 }
@@ -108,9 +108,9 @@ pub(crate) fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<
     // A proof by cut storage may come in between. The two do not take turns, or the grace would have no end.
     let was_held = run.record.dump_held_at.is_some() || run.policy.kdump_grace.is_none();
     let is_known = |proof: &Proof| match proof.grade {
-        Grade::KdumpSeen => proof.signs == node.signs,
+        Grade::KdumpSeen => proof.liveness == node.liveness,
         Grade::StorageFenced => {
-            let is_over = was_held && proof.signs.boot_id == node.signs.boot_id;
+            let is_over = was_held && proof.liveness.boot_id == node.liveness.boot_id;
             guard(Bug::DumpsTakeTurns, is_over)
         }
         Grade::PowerOffVerified
@@ -126,7 +126,7 @@ pub(crate) fn kdump_seen(run: &Run<'_>, view: &View, node: &NodeView) -> Option<
         grade: Grade::KdumpSeen,
         at: run.now,
         by: Evidence::Report("messages of fence_kdump from the node".to_string()),
-        signs: node.signs.clone(),
+        liveness: node.liveness.clone(),
         voided_at: None,
     })
 }
@@ -151,10 +151,11 @@ fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
     // A storage or dump proof of this boot says more; silence must not replace it.
     let says_more = |proof: &Proof| {
         matches!(proof.grade, Grade::StorageFenced | Grade::KdumpSeen)
-            && proof.signs.boot_id == node.signs.boot_id
+            && proof.liveness.boot_id == node.liveness.boot_id
     };
-    let is_known =
-        |proof: &Proof| proof.signs == node.signs || guard(Bug::SilenceHidesCuts, says_more(proof));
+    let is_known = |proof: &Proof| {
+        proof.liveness == node.liveness || guard(Bug::SilenceHidesCuts, says_more(proof))
+    };
     let is_proven = run.record.proof.as_ref().is_some_and(is_known);
     let is_cut_off = node.lease_seen_at.is_some() && run.is_silent(node);
     let is_heard = guard(Bug::HeardIsCutOff, !is_cut_off);
@@ -162,7 +163,7 @@ fn partition(run: &Run<'_>, view: &View, node: &NodeView) -> Option<Proof> {
         grade: Grade::Partition,
         at: run.now,
         by: Evidence::Report("the silence of its Lease alone".to_string()),
-        signs: node.signs.clone(),
+        liveness: node.liveness.clone(),
         voided_at: None,
     })
 }

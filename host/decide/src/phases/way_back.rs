@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::feeds::{Feeds, feeds_read_off};
-use crate::bug::{Bug, guard, is_sown};
+use crate::bug::{Bug, guard, is_seeded};
 use crate::cut::{holds_all, may_restore_alive};
 use crate::release::Left;
 use crate::retry::{await_device, park, retry, unreachable};
@@ -148,7 +148,7 @@ pub(crate) fn powering_on(run: &mut Run<'_>) -> Flow {
     forget_failures(&mut run.record);
     let plan = run.plan;
     let mut plugs = run.record.powered_off_by_us(plan, run.now);
-    if matches!(run.record.goal, Goal::Close(_)) && is_sown(Bug::ClosedLeftOff) {
+    if matches!(run.record.goal, Goal::Close(_)) && is_seeded(Bug::ClosedLeftOff) {
         plugs.clear();
     }
     if !plugs.is_empty() {
@@ -209,7 +209,7 @@ fn wait_for_late_offs(run: &mut Run<'_>) -> Option<Flow> {
         // Of an off that nobody heard the end of, a read tells nothing.
         let effect = run.record.last_effect(plug);
         let is_unheard = effect.is_some_and(|effect| effect.end == Some(End::Indeterminate));
-        if is_unheard || is_sown(Bug::LateOffNotRead) {
+        if is_unheard || is_seeded(Bug::LateOffNotRead) {
             continue;
         }
         let read = run.record.last_in_phase(plug, Action::Status);
@@ -287,7 +287,7 @@ fn on_failed(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Flow {
         }
     }
     // A plug that stays off may feed another machine: `OnFailed` would send people to this one.
-    let reason = cut::refuted(run).filter(|_| !is_sown(Bug::WrongPlugHidden)).cloned();
+    let reason = cut::refuted(run).filter(|_| !is_seeded(Bug::WrongPlugHidden)).cloned();
     park(run, reason.unwrap_or(ParkReason::OnFailed))
 }
 
@@ -359,7 +359,7 @@ pub(crate) fn bring_all_on(run: &mut Run<'_>, plugs: &[MethodIndex]) -> Brought 
         match bring_on(run, plug) {
             Tried::On => {}
             Tried::NotYet(flow) => return Brought::NotYet(flow),
-            Tried::Silent if is_sown(Bug::SilentDeviceFirst) => {
+            Tried::Silent if is_seeded(Bug::SilentDeviceFirst) => {
                 return Brought::Silent(plug);
             }
             Tried::Silent => silent = silent.or(Some(plug)),

@@ -13,8 +13,8 @@ pub(crate) fn baseline(run: &mut Run<'_>) -> Option<Time> {
         return Some(baseline.at);
     }
     let view = run.look()?;
-    let signs = run.node(view).map(|node| node.signs.clone()).unwrap_or_default();
-    run.record.baseline = Some(Baseline { at: view.taken_at, signs });
+    let liveness = run.node(view).map(|node| node.liveness.clone()).unwrap_or_default();
+    run.record.baseline = Some(Baseline { at: view.taken_at, liveness });
     Some(view.taken_at)
 }
 

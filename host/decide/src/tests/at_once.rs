@@ -101,7 +101,7 @@ fn what_renews_its_lease_is_not_silent() {
     assert_eq!(says(&(view.clone(), now)), "");
     let (mut view, now) = of_72(4, 100);
     renewed(&mut view, 0, Time(now.0 - 1_000));
-    view.sign_since = Some(Time(now.0 - 60_000));
+    view.symptom_since = Some(Time(now.0 - 60_000));
     assert_eq!(says(&(view, now)), "", "three others are silent; it is ill");
 }
 
@@ -115,8 +115,7 @@ fn a_storm_has_a_tail_of_three_renewals() {
         view.nodes[at + 2].came_back = Some(CameBack { at: Time(now.0 - ms), silent_since });
         (view, now)
     };
-    let tail =
-        "too many nodes were unwell a moment ago: 1 came back and must renew three times first; ";
+    let tail = "too many nodes were unhealthy a moment ago: 1 came back and must renew three times first; ";
     assert_eq!(says(&after(500, Some(Time(A)))), tail.to_string() + "29.5 s");
     assert_eq!(says(&after(29_999, Some(Time(A)))), tail.to_string() + "1 ms");
     assert_eq!(says(&after(30_000, Some(Time(A)))), "");
@@ -134,7 +133,7 @@ fn the_tail_is_of_the_clusters_share_too() {
         let said = says(&(view, now));
         assert_eq!(said.is_empty(), is_open, "{said}");
         assert!(
-            is_open || said.starts_with("too many nodes were unwell a moment ago: 1"),
+            is_open || said.starts_with("too many nodes were unhealthy a moment ago: 1"),
             "{said}"
         );
     }

@@ -54,7 +54,7 @@ pub(crate) fn lost_view(now: Time) -> View {
         freshness: Freshness::Live,
         node: Some(NodeView {
             uid: "uid-a".to_string(),
-            signs: signs(BOOT, 1),
+            liveness: liveness(BOOT, 1),
             created_at: Time(0),
             conditions: Vec::new(),
             boot_heard_at: Time(0),
@@ -110,8 +110,12 @@ pub(crate) fn storm() -> Refusal {
     }
 }
 
-pub(crate) fn signs(boot: &str, life: u64) -> Signs {
-    Signs { boot_id: boot.to_string(), lease_renewed: Some(Time(life)), reported: Some(Time(life)) }
+pub(crate) fn liveness(boot: &str, life: u64) -> Liveness {
+    Liveness {
+        boot_id: boot.to_string(),
+        lease_renewed: Some(Time(life)),
+        reported: Some(Time(life)),
+    }
 }
 
 pub(crate) fn pod(name: &str, exempt: Option<Exempt>) -> PodView {

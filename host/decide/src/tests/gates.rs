@@ -1,6 +1,8 @@
 //! The gate: rows of clusters, and what it says about each.
 #![expect(clippy::needless_raw_string_hashes, reason = "as expect-test writes them")]
 
+mod vetoes;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -41,7 +43,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
         nodes,
         in_flight: Vec::new(),
         in_flight_on: Vec::new(),
-        words: Words::default(),
+        vetoes: OperatorVetoes::default(),
         storage: StorageLease::default(),
         incidents: Incidents::Begun,
         heard_at: now,
@@ -52,7 +54,7 @@ pub(super) fn cluster(total: u64, silent: u64, after_s: u64) -> (GateView, Time)
         unverified: None,
         device_network: DeviceNetwork::default(),
         last_incident_ended_at: None,
-        sign_since: None,
+        symptom_since: None,
         never_joined: false,
     };
     (view, now)
@@ -87,7 +89,7 @@ fn one_lost_node_opens_once_the_others_were_heard() {
     );
     check(cluster(30, 1, 22), &expect!["open"]);
     check(cluster(3, 1, 23), &expect!["open"]);
-    check(cluster(1, 1, 23), &expect!["unwell 1 of 1 = 100 % ≥ 30 %"]);
+    check(cluster(1, 1, 23), &expect!["unhealthy 1 of 1 = 100 % ≥ 30 %"]);
 }
 
 #[test]
@@ -96,7 +98,7 @@ fn a_node_that_fell_silent_after_the_target_counts_once_it_is_overdue() {
     for node in view.nodes.iter_mut().skip(1).take(9) {
         node.renewed_at = Some(Time(A).after(Span::seconds(15)));
     }
-    check((view, now), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
+    check((view, now), &expect!["unhealthy 10 of 30 = 33 % ≥ 30 %"]);
 }
 
 #[test]
@@ -105,10 +107,10 @@ fn a_dark_rack_is_never_cut() {
         let (view, now) = cluster(30, 10, after_s);
         assert!(!gate(&shares(), &view, now).is_open(), "{after_s} s");
     }
-    check(cluster(30, 10, 23), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(30, 10, 23), &expect!["unhealthy 10 of 30 = 33 % ≥ 30 %"]);
     check(cluster(30, 8, 23), &expect!["open"]);
-    check(cluster(30, 10, 3_600), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
-    check(cluster(3, 2, 23), &expect!["unwell 2 of 3 = 66 % ≥ 30 %"]);
+    check(cluster(30, 10, 3_600), &expect!["unhealthy 10 of 30 = 33 % ≥ 30 %"]);
+    check(cluster(3, 2, 23), &expect!["unhealthy 2 of 3 = 66 % ≥ 30 %"]);
 }
 
 /// Whatever order ten of thirty fall silent in, within twelve seconds: the first one's gate
@@ -135,15 +137,15 @@ fn a_rack_that_falls_silent_one_after_the_other_is_never_cut() {
 /// Its own renewals go on, so they are no measure of the others' silence: since its sign began they
 /// were heard, or not.
 #[test]
-fn a_node_that_is_ill_and_renews_its_lease_is_judged_by_when_its_sign_began() {
-    let living = |silent, sign_s: u64| {
+fn a_node_that_is_ill_and_renews_its_lease_is_judged_by_when_its_symptom_began() {
+    let living = |silent, symptom_s: u64| {
         let (mut view, now) = cluster(30, silent, 3_600);
         view.nodes[0].renewed_at = Some(Time(now.0 - 4_000));
-        view.sign_since = Some(Time(now.0 - sign_s * 1_000));
+        view.symptom_since = Some(Time(now.0 - symptom_s * 1_000));
         (view, now)
     };
     check(living(0, 300), &expect!["open"]);
-    check(living(9, 300), &expect!["unwell 9 of 30 = 30 % ≥ 30 %"]);
+    check(living(9, 300), &expect!["unhealthy 9 of 30 = 30 % ≥ 30 %"]);
     check(
         living(0, 10),
         &expect![[r#"
@@ -169,12 +171,12 @@ fn a_node_that_never_joined_is_judged_by_the_others_that_did() {
             node.renewed_at = None;
             node.ready = false;
         }
-        view.sign_since = Some(Time(now.0 - 600_000));
+        view.symptom_since = Some(Time(now.0 - 600_000));
         view.never_joined = !joined;
         (view, now)
     };
     check(absent(false, 0), &expect!["open"]);
-    check(absent(false, 9), &expect!["unwell 10 of 30 = 33 % ≥ 30 %"]);
+    check(absent(false, 9), &expect!["unhealthy 10 of 30 = 33 % ≥ 30 %"]);
     check(
         absent(true, 0),
         &expect![
@@ -188,7 +190,7 @@ fn every_reason_is_told_with_its_numbers() {
     let (mut view, now) = cluster(30, 1, 23);
     view.in_flight = ["node-b-1".to_string()].into();
     let pause = Pause { reason: "new switches".into(), by: "alice".into(), until: None };
-    view.words.pauses.push(pause);
+    view.vetoes.pauses.push(pause);
     view.heard_at = Time(now.0 - 16_000);
     view.held_by = Some("self-node-remediation".to_string());
     view.closed_device =
@@ -243,70 +245,6 @@ fn nothing_is_opened_while_no_device_answers() {
     }
 }
 
-#[test]
-fn what_people_said_closes_the_gate_and_says_so() {
-    let words = |words: Words| {
-        let (view, now) = cluster(30, 1, 23);
-        (GateView { words, ..view }, now)
-    };
-    let now = words(Words::default()).1;
-    let pause = |until| Pause { reason: "new switches".into(), by: "alice".into(), until };
-    let rows = [
-        (
-            Words { pauses: [pause(None)].into(), ..Words::default() },
-            expect![[r#"
-            paused by alice: new switches
-            look again in 10 s"#]],
-        ),
-        (
-            Words { pauses: [pause(Some(now.after(Span::seconds(4))))].into(), ..Words::default() },
-            expect![[r#"
-                paused by alice: new switches
-                look again in 4 s"#]],
-        ),
-        (Words { pauses: [pause(Some(now))].into(), ..Words::default() }, expect!["open"]),
-        (
-            Words { excluded_by: Some("node-remedy.io/exclude".into()), ..Words::default() },
-            expect![[r#"
-                excluded by node-remedy.io/exclude; remove it to have it acted on
-                look again in 10 s"#]],
-        ),
-        (
-            Words {
-                maintenance: Some("NodeMaintenance fans: new fans".into()),
-                ..Words::default()
-            },
-            expect![[r#"
-                in maintenance: NodeMaintenance fans: new fans
-                look again in 10 s"#]],
-        ),
-        (
-            Words { cordoned_by_other: true, ..Words::default() },
-            expect![[r#"
-            cordoned by somebody else, which counts as maintenance; uncordon it, or set cordonedByOthers: ignore
-            look again in 10 s"#]],
-        ),
-        (
-            Words { removed_by: Some("ToBeDeletedByClusterAutoscaler".into()), ..Words::default() },
-            expect![[r#"
-                an autoscaler removes this node (taint ToBeDeletedByClusterAutoscaler)
-                look again in 10 s"#]],
-        ),
-        (
-            Words { unread: ["RemedyPauses: denied".into()].into(), ..Words::default() },
-            expect![[r#"
-                failed to read whether somebody wants it left alone: RemedyPauses: denied
-                look again in 10 s"#]],
-        ),
-    ];
-    for (said, expected) in rows {
-        check(words(said), &expected);
-    }
-    let (view, now) = words(Words { cordoned_by_other: true, ..Words::default() });
-    let policy = GatePolicy { foreign_cordon: ForeignCordon::Ignore, ..shares() };
-    assert!(gate(&policy, &view, now).is_open());
-}
-
 /// Forty nodes in four racks of ten, of which `silent` of the first rack fell silent with the target.
 fn racks(silent: u64) -> (GateView, Time) {
     let (mut view, now) = cluster(40, silent, 23);
@@ -332,7 +270,7 @@ fn a_dark_rack_is_told_from_a_node_that_is_lost_elsewhere() {
     let policy = by_rack(None);
     // Ten of forty are a quarter: the cluster's share alone would let the rack be cut.
     assert_eq!(says(&shares(), &racks(10)), "");
-    let dark = "rack=r0: unwell 10 of 10 = 100 % ≥ 50 %; look at what they share";
+    let dark = "rack=r0: unhealthy 10 of 10 = 100 % ≥ 50 %; look at what they share";
     assert_eq!(says(&policy, &racks(10)), dark);
     assert_eq!(says(&policy, &racks(4)), "");
     let (mut view, now) = racks(10);
@@ -342,13 +280,13 @@ fn a_dark_rack_is_told_from_a_node_that_is_lost_elsewhere() {
 }
 
 #[test] // promise: G3
-fn what_is_of_no_domain_counts_for_each_while_it_is_unwell() {
+fn what_is_of_no_domain_counts_for_each_while_it_is_unhealthy() {
     let policy = by_rack(Some(1));
     let (mut view, now) = racks(4);
     view.nodes[3].domains = [None].into();
     view.nodes[30].domains = [None].into();
     view.nodes[30].renewed_at = Some(Time(A));
-    let said = "rack=r0: unwell 5 of 11 = 45 % ≥ 40 %; look at what they share";
+    let said = "rack=r0: unhealthy 5 of 11 = 45 % ≥ 40 %; look at what they share";
     let mut strict = policy.clone();
     strict.domains[0].unhealthy_percent_max = 40;
     assert_eq!(says(&strict, &(view.clone(), now)), said);

@@ -3,11 +3,11 @@
 
 mod at_once;
 mod breaker;
+mod driver;
 mod fixtures;
 mod gates;
 mod orders;
 mod rules;
-mod signs;
-mod story;
+mod symptoms;
 mod table;
 mod walk;

@@ -3,7 +3,9 @@
 
 use alloc::string::ToString;
 
-use super::fixtures::{BOOT, bmc_plan, failed, lost_view, not_attempted, opened, signs, succeeded};
+use super::fixtures::{
+    BOOT, bmc_plan, failed, liveness, lost_view, not_attempted, opened, succeeded,
+};
 use crate::*;
 
 /// A small generator: the same numbers on every machine.
@@ -30,8 +32,9 @@ fn any_order_of_events_releases_nothing_without_proof() {
 #[test]
 fn any_order_of_decisions_releases_nothing_without_proof() {
     let name = "any".to_string();
-    let rung = Rung { name, remedy: Remedy::Plugin, period: Span::seconds(2), clean: true };
-    let plan = Plan { ladder: alloc::vec![rung], ..bmc_plan() };
+    let remedy_step =
+        RemedyStep { name, remedy: Remedy::Plugin, period: Span::seconds(2), clean: true };
+    let plan = Plan { ladder: alloc::vec![remedy_step], ..bmc_plan() };
     assert!(releases_in_any_order(&plan) > 20, "the orders are too wild to tell anything");
 }
 
@@ -95,7 +98,7 @@ fn check(effect: &Effect, record: &Record) -> u32 {
         | Effect::StartJob(_)
         | Effect::StopJob(_)
         | Effect::AskRemedy(_)
-        | Effect::SignNode { .. } => 0,
+        | Effect::SymptomNode { .. } => 0,
     }
 }
 
@@ -111,7 +114,7 @@ fn any_view(dice: &mut Dice, now: Time) -> View {
     let boot = if dice.throw(15) == 0 { "boot-2" } else { BOOT };
     let quarantined = dice.throw(8) > 0;
     view.node.iter_mut().for_each(|node| {
-        node.signs = signs(boot, life);
+        node.liveness = liveness(boot, life);
         node.quarantined = quarantined;
     });
     if dice.throw(20) == 0 {
@@ -125,12 +128,13 @@ fn any_view(dice: &mut Dice, now: Time) -> View {
 }
 
 fn any_choice(dice: &mut Dice) -> Choice {
-    let chores = ["cordon", "quarantine", "drain", "release", "delete-node", "no such thing"];
+    let cluster_actions =
+        ["cordon", "quarantine", "drain", "release", "delete-node", "no such thing"];
     let at = usize::try_from(dice.throw(6)).expect("few");
     match dice.throw(12) {
         0 | 1 => Choice::Method("bmc".to_string()),
         2 => Choice::Method("no such method".to_string()),
-        3 | 4 => Choice::Cluster(chores[at].to_string()),
+        3 | 4 => Choice::Cluster(cluster_actions[at].to_string()),
         5 => Choice::Wait(Span::seconds(dice.throw(20))),
         6 => Choice::Done,
         7 => Choice::Fail("it has had enough".to_string()),

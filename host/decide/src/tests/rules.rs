@@ -3,8 +3,8 @@
 
 mod automaton;
 mod between;
-mod chores;
 mod clocks;
+mod cluster_actions;
 mod cuts;
 mod deciding;
 mod identity;
@@ -22,18 +22,18 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
 
+use super::driver::{Driver, lying};
 use super::fixtures::{BOOT, bmc_plan, lost_view, opened, power, stage};
-use super::story::{Story, lying};
 use crate::*;
 
 const CLEAR: Crossing = Crossing::Clear { ready: true, next_look: None };
 
-fn story() -> Story {
-    Story::new(bmc_plan(), RunPolicy::default())
+fn driver() -> Driver {
+    Driver::new(bmc_plan(), RunPolicy::default())
 }
 
-fn position(story: &Story, wanted: impl Fn(&Effect) -> bool) -> usize {
-    story.did(wanted).expect("it was done")
+fn position(driver: &Driver, wanted: impl Fn(&Effect) -> bool) -> usize {
+    driver.did(wanted).expect("it was done")
 }
 
 /// A plan that cuts something before it cuts power.
@@ -49,55 +49,55 @@ fn cutting_plan(kind: Kind) -> Plan {
 
 #[test]
 fn the_one_path_from_lost_to_remedied() {
-    let mut story = story();
-    story.until(Phase::AwaitingWell);
-    story.boots().until(Phase::Final(FinalReason::Remedied));
-    assert_eq!((story.count(Action::Off), story.count(Action::On)), (1, 1));
-    let taint = position(&story, |one| *one == Effect::OutOfService);
-    let delete = position(&story, |one| matches!(one, Effect::DeletePods(_)));
-    let lift = position(&story, |one| *one == Effect::LiftOutOfService);
-    let unmark = position(&story, |one| *one == Effect::Unquarantine);
-    assert!(taint < delete && delete < lift && lift < unmark, "{:?}", story.done);
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
+    let mut driver = driver();
+    driver.until(Phase::AwaitingWell);
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!((driver.count(Action::Off), driver.count(Action::On)), (1, 1));
+    let taint = position(&driver, |one| *one == Effect::OutOfService);
+    let delete = position(&driver, |one| matches!(one, Effect::DeletePods(_)));
+    let lift = position(&driver, |one| *one == Effect::LiftOutOfService);
+    let unmark = position(&driver, |one| *one == Effect::Unquarantine);
+    assert!(taint < delete && delete < lift && lift < unmark, "{:?}", driver.done);
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
 }
 
 #[test]
 fn a_person_confirms_what_no_device_can_prove() {
-    let mut story = story();
-    story.device = Box::new(lying);
-    story.until(Phase::Parked);
+    let mut driver = driver();
+    driver.device = Box::new(lying);
+    driver.until(Phase::Parked);
     let confirm = |boot: &str| Command::ConfirmOff { by: "ada".into(), boot_id: boot.into() };
-    story.event(Event::Command(confirm("another boot")));
+    driver.event(Event::Command(confirm("another boot")));
     for _ in 0..5 {
-        story.go();
+        driver.go();
     }
-    assert!(!story.released(), "bound to this boot");
-    story.event(Event::Command(confirm(BOOT)));
-    story.until(Phase::Untainting);
-    assert!(story.released());
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
+    assert!(!driver.released(), "bound to this boot");
+    driver.event(Event::Command(confirm(BOOT)));
+    driver.until(Phase::Untainting);
+    assert!(driver.released());
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
 }
 
 #[test]
 fn a_record_of_a_newer_leader_is_left_alone() {
-    let mut story = story();
-    story.until_call(Action::Off);
-    story.event(Event::Adopted { epoch: 5, process: "p5".to_string() });
-    let record = story.record.clone();
-    story.todo.clear();
-    story.event(Event::Adopted { epoch: 4, process: "p4".to_string() });
-    assert_eq!((story.record.clone(), story.todo.clone()), (record, vec![]));
+    let mut driver = driver();
+    driver.until_call(Action::Off);
+    driver.event(Event::Adopted { epoch: 5, process: "p5".to_string() });
+    let record = driver.record.clone();
+    driver.todo.clear();
+    driver.event(Event::Adopted { epoch: 4, process: "p4".to_string() });
+    assert_eq!((driver.record.clone(), driver.todo.clone()), (record, vec![]));
 }
 
 #[test]
 fn our_own_node_is_offered_to_another_leader_and_then_refused() {
-    let mut story = story();
-    story.view.hosts_us = true;
+    let mut driver = driver();
+    driver.view.hosts_us = true;
     for _ in 0..10 {
-        story.go();
+        driver.go();
     }
-    assert_eq!(story.done.iter().filter(|one| **one == Effect::HandOver).count(), 1);
-    assert_eq!((story.record.phase, story.calls.len()), (Phase::Waiting, 0));
+    assert_eq!(driver.done.iter().filter(|one| **one == Effect::HandOver).count(), 1);
+    assert_eq!((driver.record.phase, driver.calls.len()), (Phase::Waiting, 0));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use expect_test::expect_file;
 
-use super::fixtures::{BOOT, bmc_plan, lost_view, opened, paused_by_alice, signs, succeeded};
-use super::story::Story;
+use super::driver::Driver;
+use super::fixtures::{BOOT, bmc_plan, liveness, lost_view, opened, paused_by_alice, succeeded};
 use crate::automaton::{Answer, EventKind, answer};
 use crate::*;
 
@@ -48,9 +48,9 @@ fn record(before: Before, phase: Phase) -> Record {
     let mut record = match before {
         Before::Nothing => opened(&bmc_plan(), &RunPolicy::default(), &lost_view(now), now),
         Before::Released => {
-            let mut story = Story::new(bmc_plan(), RunPolicy::default());
-            story.until(Phase::Untainting);
-            story.record.clone()
+            let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+            driver.until(Phase::Untainting);
+            driver.record.clone()
         }
     };
     record.phase = phase;
@@ -71,9 +71,9 @@ fn views(now: Time) -> Vec<(&'static str, View)> {
     let lost = lost_view(now);
     let clear = Crossing::Clear { ready: true, next_look: None };
     let mut well = View { trigger: clear.clone(), ..lost.clone() };
-    well.node.iter_mut().for_each(|node| node.signs = signs(BOOT, 9));
+    well.node.iter_mut().for_each(|node| node.liveness = liveness(BOOT, 9));
     let mut booted = View { trigger: clear, ..lost.clone() };
-    booted.node.iter_mut().for_each(|node| node.signs = signs("boot-2", 9));
+    booted.node.iter_mut().for_each(|node| node.liveness = liveness("boot-2", 9));
     let mut closed = lost.clone();
     closed.gate.refusals.push(Refusal::InFlight { holders: vec!["node-b-1".into()], max: 1 });
     let mut paused = lost.clone();

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use expect_test::expect_file;
 
 use self::search::explore;
-use super::fixtures::{bmc_plan, lost_view, opened, power, signs, stage};
+use super::fixtures::{bmc_plan, liveness, lost_view, opened, power, stage};
 use crate::*;
 
 /// A machine, its device, its Node object and the controller, with what an observer knows.
@@ -197,7 +197,7 @@ impl World {
         }
         view.node = if self.node { view.node } else { None };
         if let Some(node) = view.node.as_mut() {
-            node.signs = signs(&format!("boot-{}", self.boot), self.life);
+            node.liveness = liveness(&format!("boot-{}", self.boot), self.life);
             node.quarantined = self.quarantined;
             node.out_of_service = self.out_of_service;
             node.out_of_service_by_us = self.out_of_service;
@@ -273,11 +273,11 @@ fn every_order_of_events_around_two_feeds() {
 
 #[test]
 fn every_order_of_events_around_one_method_before_the_fence() {
-    let rung = |remedy| {
+    let remedy_step = |remedy| {
         let (name, period) = (format!("{remedy:?}"), Span::seconds(4));
-        Rung { name, remedy, period, clean: false }
+        RemedyStep { name, remedy, period, clean: false }
     };
-    let ladder = vec![rung(Remedy::Method(0)), rung(Remedy::Fence)];
+    let ladder = vec![remedy_step(Remedy::Method(0)), remedy_step(Remedy::Fence)];
     let policy = RunPolicy { restarts: 0, ..short_policy() };
     for power in [Vec::new(), bmc_plan().power] {
         let beside = if power.is_empty() { vec![0] } else { Vec::new() };
@@ -291,7 +291,7 @@ fn every_order_of_events_around_one_method_before_the_fence() {
 #[test]
 fn every_order_of_events_around_a_plugin_that_decides_anything() {
     let (name, period) = ("any".to_string(), Span::seconds(4));
-    let ladder = vec![Rung { name, remedy: Remedy::Plugin, period, clean: false }];
+    let ladder = vec![RemedyStep { name, remedy: Remedy::Plugin, period, clean: false }];
     let policy = RunPolicy { restarts: 0, ..short_policy() };
     let stage = Setting { plan: Plan { ladder, ..bmc_plan() }, policy };
     explore("a plugin", &stage, World::new(&stage, 1, 0), &mut Seen::default());

@@ -22,7 +22,7 @@ use crate::fence::EXIT_OFF;
 use crate::fence::agent::options::{TIMEOUT_S, from_lines, from_options};
 use crate::fence::held::hold_interrupts;
 use crate::fence::outcome::{Outcome, Sent};
-use crate::fence::session::{Hand, load};
+use crate::fence::session::{DeviceSession, load};
 use crate::output::{complain, out, outln};
 
 /// What stdin may hold: a few dozen lines.
@@ -73,7 +73,7 @@ pub async fn agent(name: &str, method: &str, arguments: &[String]) -> anyhow::Re
     let delay = told.delay;
     let timeout = told.timeout.unwrap_or(Duration::from_secs(TIMEOUT_S));
     let reach = told.reach(&manifest, timeout)?;
-    let mut hand = Hand::open(executor, plugin, reach).await?;
+    let mut hand = DeviceSession::open(executor, plugin, reach).await?;
     if matches!(action.as_str(), "validate-all" | "validate") {
         return Ok(ExitCode::SUCCESS);
     }
@@ -82,7 +82,11 @@ pub async fn agent(name: &str, method: &str, arguments: &[String]) -> anyhow::Re
     carry_out(&mut hand, &action, timeout).await
 }
 
-async fn carry_out(hand: &mut Hand, action: &str, timeout: Duration) -> anyhow::Result<ExitCode> {
+async fn carry_out(
+    hand: &mut DeviceSession,
+    action: &str,
+    timeout: Duration,
+) -> anyhow::Result<ExitCode> {
     let said = |failure: Failure| anyhow::anyhow!(failure.detail);
     match action {
         "status" => {
@@ -126,7 +130,11 @@ async fn carry_out(hand: &mut Hand, action: &str, timeout: Duration) -> anyhow::
     }
 }
 
-async fn switch(hand: &mut Hand, action: Action, wanted: PlugState) -> anyhow::Result<ExitCode> {
+async fn switch(
+    hand: &mut DeviceSession,
+    action: Action,
+    wanted: PlugState,
+) -> anyhow::Result<ExitCode> {
     let sent = hand.switch(action, wanted).await.map_err(|failure| anyhow::anyhow!(failure.detail));
     confirmed(Sent::outcome(sent?))?;
     outln!("Success: Powered {}", shown(wanted));

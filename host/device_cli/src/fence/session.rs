@@ -34,7 +34,7 @@ pub(super) const PASSWORD_BYTES_MAX: u64 = 4096;
 pub(super) const BUNDLE_BYTES_MAX: u64 = 1 << 20;
 
 /// A plugin, and all it needs for calls by hand.
-pub(crate) struct Hand {
+pub(crate) struct DeviceSession {
     plugin: Arc<Plugin>,
     executor: Executor,
     seams: Seams,
@@ -45,11 +45,11 @@ pub(crate) struct Hand {
     end: Instant,
     calls: u32,
     /// What each call was and came to, where that is to be kept.
-    told: Option<Vec<Told>>,
+    told: Option<Vec<CallRecord>>,
 }
 
 /// One call, as it was asked for and as it ended.
-pub(crate) struct Told {
+pub(crate) struct CallRecord {
     /// When, in milliseconds since 1970.
     pub(crate) started_unix_ms: u64,
     pub(crate) request: Request,
@@ -66,7 +66,7 @@ pub(super) struct Reach {
     pub(super) timeout: Duration,
 }
 
-impl Hand {
+impl DeviceSession {
     /// Grants a plugin what the person typed.
     pub(crate) async fn set_up(
         executor: Executor,
@@ -124,7 +124,7 @@ impl Hand {
     }
 
     /// What was kept.
-    pub(crate) fn told(&self) -> &[Told] {
+    pub(crate) fn told(&self) -> &[CallRecord] {
         self.told.as_deref().unwrap_or_default()
     }
 
@@ -229,7 +229,7 @@ impl Hand {
         let started_unix_ms = self.seams.clock.unix_ms();
         let report = self.executor.run(self.plugin.clone(), call, self.seams.clone()).await;
         if let Some(told) = &mut self.told {
-            told.push(Told { started_unix_ms, request, report: report.clone() });
+            told.push(CallRecord { started_unix_ms, request, report: report.clone() });
         }
         report
     }

@@ -11,7 +11,7 @@ use node_remedy_registry as oci;
 use node_remedy_registry::client::Client;
 use node_remedy_registry::credentials::Account;
 use node_remedy_registry::push::{Component, Signing};
-use node_remedy_registry::transport::{Way, Word};
+use node_remedy_registry::transport::{Initiator, Transport};
 use node_remedy_sandbox::net::Sockets;
 use node_remedy_sandbox::signature::PublicKey;
 use node_remedy_sandbox::{Authorities, PluginLimits, SystemNames, Trust};
@@ -80,13 +80,13 @@ pub(super) async fn push(plugins: &Plugins, args: &PushArgs) -> anyhow::Result<(
         Some(pem) => Trust::Authorities(Authorities::from_pem(pem.as_bytes())?),
         None => Trust::SystemAuthorities,
     };
-    let way = Way {
+    let way = Transport {
         net: &Sockets,
         names: &SystemNames,
         guarded: &[],
         trust,
         plain_http: args.plain_http,
-        word: Word::Person,
+        initiator: Initiator::Person,
     };
     let account = account(args)?;
     let mut client = Client::new(way, &image.registry, &image.repository, account).writing();

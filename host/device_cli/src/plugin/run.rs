@@ -20,8 +20,8 @@ use node_remedy_store::store::Plugins;
 use serde_json::json;
 
 use crate::args::{FenceAction, Output, here};
-use crate::fence::session::Hand;
-use crate::fence::{Asked, act};
+use crate::fence::session::DeviceSession;
+use crate::fence::{FenceRequest, act};
 use crate::files::read_text;
 use crate::output::{complain, outln};
 use crate::plugin::file::load;
@@ -50,11 +50,11 @@ async fn on_device(
         check_fits(plugin.manifest())?;
     }
     let executor = plugins.threads(1).context("failed to start a thread")?;
-    let mut hand = Hand::set_up(executor, plugin.clone(), &args.device).await?;
+    let mut hand = DeviceSession::set_up(executor, plugin.clone(), &args.device).await?;
     let drawn = Arc::new(Drawn::default());
     hand.tell_all(drawn.clone());
     let command = &format!("plugin run {}", args.file.display());
-    let asked = Asked { command, action, device: &args.device };
+    let asked = FenceRequest { command, action, device: &args.device };
     let done = act(&mut hand, &asked).await;
     match args.output {
         Output::Json => {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use node_remedy_decide::{Span, Time};
 use node_remedy_observe::caches::lease_key;
-use node_remedy_observe::pruned::LeaseSeen;
+use node_remedy_observe::pruned::PrunedLease;
 
 /// A renewal that was on its way when the plug was switched may arrive so much later.
 pub(super) const ON_ITS_WAY: Span = Span::seconds(5);
@@ -16,7 +16,7 @@ const LEASE_S: u64 = 40;
 
 /// What the nodes' Leases say since a plug was switched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum LeaseFinding {
     /// Some node neither was heard nor is silent yet.
     NotYet,
     /// Every node was heard.
@@ -39,10 +39,10 @@ enum Sign {
 pub(super) fn told<'a>(
     target: &str,
     nodes: impl Iterator<Item = &'a String>,
-    leases: &BTreeMap<String, LeaseSeen>,
+    leases: &BTreeMap<String, PrunedLease>,
     since: Time,
     now: Time,
-) -> Told {
+) -> LeaseFinding {
     let (mut silent, mut is_awaited, mut of_target) = (Vec::new(), false, Sign::Awaited);
     for node in nodes {
         let lease = leases.get(&lease_key(node));
@@ -59,21 +59,21 @@ pub(super) fn told<'a>(
         }
     }
     if !silent.is_empty() {
-        return Told::OthersSilent(silent);
+        return LeaseFinding::OthersSilent(silent);
     }
     match of_target {
-        Sign::Heard if !is_awaited => Told::All,
-        Sign::Silent if !is_awaited => Told::AllButTarget,
-        Sign::Heard | Sign::Silent | Sign::Awaited => Told::NotYet,
+        Sign::Heard if !is_awaited => LeaseFinding::All,
+        Sign::Silent if !is_awaited => LeaseFinding::AllButTarget,
+        Sign::Heard | Sign::Silent | Sign::Awaited => LeaseFinding::NotYet,
     }
 }
 
 /// Whether a node was heard after `since`.
-pub(super) fn is_heard(lease: Option<&LeaseSeen>, since: Time) -> bool {
+pub(super) fn is_heard(lease: Option<&PrunedLease>, since: Time) -> bool {
     lease.is_some_and(|lease| lease.was_renewed() && lease.renewed_at() > since)
 }
 
-fn sign(lease: Option<&LeaseSeen>, since: Time, missed_from: Time, now: Time) -> Sign {
+fn sign(lease: Option<&PrunedLease>, since: Time, missed_from: Time, now: Time) -> Sign {
     if is_heard(lease, since.after(ON_ITS_WAY)) {
         return Sign::Heard;
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     /// Renewed at these seconds after the cut, as it was told at once.
-    fn lease(name: &str, renewed: &[i64]) -> LeaseSeen {
+    fn lease(name: &str, renewed: &[i64]) -> PrunedLease {
         let found = |seconds: i64| {
             let stamp = format!("{:.6}", timestamp(at(seconds)));
             let object = json!({
@@ -108,14 +108,14 @@ mod tests {
                 "spec": {"renewTime": stamp, "leaseDurationSeconds": 40},
             });
             let lease: Lease = serde_json::from_value(object).unwrap();
-            LeaseSeen::of(lease, at(seconds)).unwrap()
+            PrunedLease::of(lease, at(seconds)).unwrap()
         };
         let mut all = renewed.iter().map(|seconds| found(*seconds));
         let first = all.next().unwrap();
         all.fold(first, |before, next| next.after(&before))
     }
 
-    fn say(a: &[i64], b: &[i64], c: Option<&[i64]>, now: i64) -> Told {
+    fn say(a: &[i64], b: &[i64], c: Option<&[i64]>, now: i64) -> LeaseFinding {
         let nodes = ["a", "b", "c"].map(str::to_owned);
         let mut leases = BTreeMap::new();
         for (name, renewed) in [("a", Some(a)), ("b", Some(b)), ("c", c)] {
@@ -130,24 +130,24 @@ mod tests {
     fn a_plug_is_judged_when_the_target_is_and_every_other_node_was_heard() {
         let heard: &[i64] = &[-2, 8];
         let c = Some(heard);
-        assert_eq!(say(&[-12, -2], heard, c, 24), Told::NotYet, "two intervals, and 5 s");
-        assert_eq!(say(&[-12, -2], heard, c, 25), Told::AllButTarget);
-        assert_eq!(say(&[-6, 4], heard, c, 25), Told::NotYet, "one was on its way");
-        assert_eq!(say(&[-6, 4], heard, c, 29), Told::AllButTarget);
-        assert_eq!(say(&[-4, 6], heard, c, 9), Told::All, "the target lives on");
-        assert_eq!(say(&[-12, -2], &[-15, -5, 5], c, 24), Told::NotYet, "b is awaited");
-        assert_eq!(say(&[8], heard, c, 9), Told::NotYet, "what is only found may be old");
+        assert_eq!(say(&[-12, -2], heard, c, 24), LeaseFinding::NotYet, "two intervals, and 5 s");
+        assert_eq!(say(&[-12, -2], heard, c, 25), LeaseFinding::AllButTarget);
+        assert_eq!(say(&[-6, 4], heard, c, 25), LeaseFinding::NotYet, "one was on its way");
+        assert_eq!(say(&[-6, 4], heard, c, 29), LeaseFinding::AllButTarget);
+        assert_eq!(say(&[-4, 6], heard, c, 9), LeaseFinding::All, "the target lives on");
+        assert_eq!(say(&[-12, -2], &[-15, -5, 5], c, 24), LeaseFinding::NotYet, "b is awaited");
+        assert_eq!(say(&[8], heard, c, 9), LeaseFinding::NotYet, "what is only found may be old");
     }
 
     #[test]
     fn another_node_that_falls_silent_is_named_whatever_the_target_does() {
         let heard: &[i64] = &[-2, 8];
         for target in [heard, &[-12, -2]] {
-            assert_eq!(say(target, &[-19, -9], Some(heard), 15), Told::NotYet);
-            let silent = Told::OthersSilent(vec!["b".to_owned()]);
+            assert_eq!(say(target, &[-19, -9], Some(heard), 15), LeaseFinding::NotYet);
+            let silent = LeaseFinding::OthersSilent(vec!["b".to_owned()]);
             assert_eq!(say(target, &[-19, -9], Some(heard), 16), silent);
         }
-        let silent = Told::OthersSilent(vec!["c".to_owned()]);
+        let silent = LeaseFinding::OthersSilent(vec!["c".to_owned()]);
         assert_eq!(say(&[-2, 8], heard, None, 25), silent, "one without a Lease is not heard");
     }
 }

@@ -1,17 +1,17 @@
 //! What speaks against switching a node's plug off to try it. Pure: it looks at what was read.
 
-use node_remedy_decide::{ClosedDevice, Words};
-use node_remedy_observe::pruned::{NodeSeen, PodSeen};
+use node_remedy_decide::{ClosedDevice, OperatorVetoes};
+use node_remedy_observe::pruned::{PrunedNode, PrunedPod};
 
 /// What was read of the cluster before a plug is switched off.
 #[derive(Debug, Clone)]
 pub(super) struct Looked {
     /// The node.
-    pub(super) node: NodeSeen,
+    pub(super) node: PrunedNode,
     /// What people and other controllers said of it; of pauses those in force, without our own.
-    pub(super) words: Words,
+    pub(super) vetoes: OperatorVetoes,
     /// The pods on it.
-    pub(super) pods: Vec<PodSeen>,
+    pub(super) pods: Vec<PrunedPod>,
     /// Whether pods may be lost with it.
     pub(super) allow_pods: bool,
     /// Incidents that go on, of whatever node.
@@ -31,13 +31,13 @@ const NAMED_MAX: usize = 3;
 
 /// Every reason not to, each with what to do; none: the node is safe to lose.
 pub(super) fn against(looked: &Looked) -> Vec<String> {
-    let Looked { node, words, .. } = looked;
+    let Looked { node, vetoes, .. } = looked;
     let name = &node.name;
     let mut against = Vec::new();
     if !is_ready(node) {
         against.push(format!("{name} is not Ready: nothing could be seen of its plug"));
     }
-    if !words.cordoned_by_other {
+    if !vetoes.cordoned_by_other {
         against.push(format!("{name} is not cordoned by a person: kubectl cordon {name}"));
     }
     let pods: Vec<String> = looked
@@ -70,22 +70,22 @@ pub(super) fn against(looked: &Looked) -> Vec<String> {
     if let Some(count) = looked.control_plane.filter(|count| *count < CONTROL_PLANE_MIN) {
         against.push(format!("{name} carries the control plane, which {count} nodes do"));
     }
-    against.extend(words.excluded_by.iter().map(|by| format!("{name} is marked {by}")));
-    against.extend(words.removed_by.iter().map(|by| format!("{name} is about to go: {by}")));
-    against.extend(words.maintenance.clone());
-    let paused = words.pauses.iter();
+    against.extend(vetoes.excluded_by.iter().map(|by| format!("{name} is marked {by}")));
+    against.extend(vetoes.removed_by.iter().map(|by| format!("{name} is about to go: {by}")));
+    against.extend(vetoes.maintenance.clone());
+    let paused = vetoes.pauses.iter();
     against.extend(paused.map(|pause| format!("paused by {}: {}", pause.by, pause.reason)));
-    against.extend(words.unread.iter().map(|why| format!("not known: {why}")));
+    against.extend(vetoes.unread.iter().map(|why| format!("not known: {why}")));
     against
 }
 
 /// Whether a node is Ready, as far as it is known.
-pub(super) fn is_ready(node: &NodeSeen) -> bool {
+pub(super) fn is_ready(node: &PrunedNode) -> bool {
     node.conditions.get("Ready").is_some_and(|ready| ready.status == "True")
 }
 
 /// Whether a pod is lost with its node: DaemonSets' and static pods belong to it, ended ones run no more.
-fn is_lost(pod: &PodSeen) -> bool {
+fn is_lost(pod: &PrunedPod) -> bool {
     !pod.of_daemon_set && !pod.mirror && !matches!(pod.phase.as_str(), "Succeeded" | "Failed")
 }
 
@@ -104,21 +104,21 @@ mod tests {
 
     use super::*;
 
-    fn node(ready: &str) -> NodeSeen {
+    fn node(ready: &str) -> PrunedNode {
         let object = json!({
             "metadata": {"name": "w1", "uid": "u"},
             "status": {"conditions": [{"type": "Ready", "status": ready}]},
         });
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
-    fn pod(name: &str, phase: &str, metadata: &Value) -> PodSeen {
+    fn pod(name: &str, phase: &str, metadata: &Value) -> PrunedPod {
         let mut object = json!({
             "metadata": {"name": name, "namespace": "default", "uid": name},
             "spec": {"containers": []}, "status": {"phase": phase},
         });
         json_patch::merge(&mut object, &json!({"metadata": metadata}));
-        PodSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedPod::of(serde_json::from_value(object).unwrap()).unwrap()
     }
 
     fn looked() -> Looked {
@@ -133,7 +133,7 @@ mod tests {
         ];
         Looked {
             node: node("True"),
-            words: Words { cordoned_by_other: true, ..Words::default() },
+            vetoes: OperatorVetoes { cordoned_by_other: true, ..OperatorVetoes::default() },
             pods,
             allow_pods: false,
             incidents: Vec::new(),
@@ -147,9 +147,9 @@ mod tests {
     fn only_a_node_that_is_cordoned_drained_and_left_alone_is_safe_to_lose() {
         assert_eq!(against(&looked()), [""; 0]);
         assert_eq!(against(&Looked { control_plane: Some(3), ..looked() }), [""; 0]);
-        let words = |change: fn(&mut Words)| {
+        let vetoes = |change: fn(&mut OperatorVetoes)| {
             let mut looked = looked();
-            change(&mut looked.words);
+            change(&mut looked.vetoes);
             looked
         };
         let with_pod = |allow_pods| {
@@ -162,19 +162,19 @@ mod tests {
         let closed = ClosedDevice { device: "pdu".into(), node: "w2".into() };
         let some = |text: &str| Some(text.to_owned());
         let mut paused = looked();
-        paused.words.pauses.push(pause);
+        paused.vetoes.pauses.push(pause);
         for (looked, why) in [
             (Looked { node: node("Unknown"), ..looked() }, "not Ready"),
-            (words(|one| one.cordoned_by_other = false), "kubectl cordon w1"),
+            (vetoes(|one| one.cordoned_by_other = false), "kubectl cordon w1"),
             (with_pod(false), "runs default/db-0: kubectl drain w1"),
             (Looked { incidents: vec!["w2-1".into()], ..looked() }, "incidents go on: w2-1"),
             (Looked { closed: Some(closed), ..looked() }, "node-remedy ack w2"),
             (Looked { held_by: some("nhc"), ..looked() }, "nhc works on w1"),
             (Looked { control_plane: Some(2), ..looked() }, "which 2 nodes do"),
-            (words(|one| one.excluded_by = Some("x/exclude".into())), "marked x/exclude"),
-            (words(|one| one.removed_by = Some("x/taint".into())), "about to go: x/taint"),
-            (words(|one| one.maintenance = Some("NodeMaintenance m: fans".into())), "fans"),
-            (words(|one| one.unread.push("RemedyPauses: denied".into())), "not known"),
+            (vetoes(|one| one.excluded_by = Some("x/exclude".into())), "marked x/exclude"),
+            (vetoes(|one| one.removed_by = Some("x/taint".into())), "about to go: x/taint"),
+            (vetoes(|one| one.maintenance = Some("NodeMaintenance m: fans".into())), "fans"),
+            (vetoes(|one| one.unread.push("RemedyPauses: denied".into())), "not known"),
             (paused, "paused by alice: new fans"),
         ] {
             let said = against(&looked);

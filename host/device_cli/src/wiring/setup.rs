@@ -10,9 +10,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 use node_remedy_act::calls::circuit_breaker::Breaker;
-use node_remedy_act::calls::device_mutex::Turns;
+use node_remedy_act::calls::device_mutex::DeviceMutexes;
 use node_remedy_act::calls::last_errors::LastErrors;
-use node_remedy_act::calls::{Asked, Calls, RecordedGate};
+use node_remedy_act::calls::{CallRequest, Calls, RecordedGate};
 use node_remedy_act::node_lock::NodeLocks;
 use node_remedy_api::nodefence::NodeFence;
 use node_remedy_api::plan::{Method, NodePlan};
@@ -21,7 +21,7 @@ use node_remedy_decide::{Action, End, PlugState, Time};
 use node_remedy_observe::caches::{Caches, NODE_LEASES, lease_key};
 use node_remedy_observe::config::Config;
 use node_remedy_observe::nodefences::is_open;
-use node_remedy_observe::pruned::{NodeSeen, PodSeen};
+use node_remedy_observe::pruned::{PrunedNode, PrunedPod};
 use node_remedy_observe::store::Changed;
 use node_remedy_observe::{device_quarantine, vetoes};
 use node_remedy_record::called::Called;
@@ -130,7 +130,7 @@ impl<C: Cluster> Bench<C> {
             guarded: ways.guarded,
             exchange_record: ExchangeRecord::Off,
             clock: clock.clone(),
-            turns: Turns::default(),
+            device_mutexes: DeviceMutexes::default(),
             breaker: Breaker::default(),
             last_errors: LastErrors::default(),
         };
@@ -174,7 +174,7 @@ impl<C: Cluster> Bench<C> {
     ///
     /// # Errors
     /// Where there is none of that name.
-    pub(super) fn node(&self, name: &str) -> anyhow::Result<NodeSeen> {
+    pub(super) fn node(&self, name: &str) -> anyhow::Result<PrunedNode> {
         let found = self.mirror.nodes.find(name);
         found.with_context(|| format!("there is no node {name:?}; see: kubectl get nodes"))
     }
@@ -183,7 +183,7 @@ impl<C: Cluster> Bench<C> {
     ///
     /// # Errors
     /// Where the node could not be fenced, and why.
-    pub(super) fn plan(&self, node: &NodeSeen) -> anyhow::Result<NodePlan> {
+    pub(super) fn plan(&self, node: &PrunedNode) -> anyhow::Result<NodePlan> {
         let plan = self.config.plan_for(node).map_err(anyhow::Error::msg)?;
         let wiring = self.config.wiring_of(&node.name);
         Ok(snapshot(&plan, &node.fenced(), &wiring, |plugin| self.calls.facts_of(plugin))?)
@@ -200,7 +200,8 @@ impl<C: Cluster> Bench<C> {
         allow_pods: bool,
     ) -> anyhow::Result<Looked> {
         let node = self.cluster.get::<Node>(At::cluster(name)).await?;
-        let node = node.and_then(NodeSeen::of).with_context(|| format!("node {name:?} is gone"))?;
+        let node =
+            node.and_then(PrunedNode::of).with_context(|| format!("node {name:?} is gone"))?;
         let pods = Scope::all().matching("spec.nodeName", name);
         let pods = self.cluster.list::<Pod>(&pods).await?.items;
         let mut said = vetoes::read(&self.cluster).await;
@@ -210,14 +211,14 @@ impl<C: Cluster> Bench<C> {
         let now = self.clock.now();
         let policy = self.config.policy_for(&node).map_err(anyhow::Error::msg)?;
         let limits = policy.map(|policy| policy.gate).unwrap_or_default();
-        let mut words = vetoes::of_node(&said, &node, &self.mirror.changes, &limits, &self.clock);
-        words.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));
+        let mut vetoes = vetoes::of_node(&said, &node, &self.mirror.changes, &limits, &self.clock);
+        vetoes.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));
         let all_that_carry =
             || self.mirror.nodes.all().values().filter(|node| node.is_control_plane()).count();
         let control_plane = node.is_control_plane().then(all_that_carry);
         Ok(Looked {
-            words,
-            pods: pods.into_iter().filter_map(PodSeen::of).collect(),
+            vetoes,
+            pods: pods.into_iter().filter_map(PrunedPod::of).collect(),
             allow_pods,
             incidents: self.incidents().await?,
             closed: device_quarantine::device_of(plan, &self.mirror, None),
@@ -258,7 +259,7 @@ impl<C: Cluster> Bench<C> {
         until: Option<PlugState>,
     ) -> Called {
         self.called.set(self.called.get().saturating_add(1));
-        let asked = Asked {
+        let asked = CallRequest {
             method: method.clone(),
             grants: plan.grants.clone(),
             action,

@@ -64,7 +64,7 @@ METHODS
     kind: Secret
     metadata: { name: community, namespace: node-remedy }
     stringData: { password: simulated }
-happenings: [HAPPENS]
+faults: [HAPPENS]
 expect: [{ fact: nodeCreated, times: 3 }]
 ";
 

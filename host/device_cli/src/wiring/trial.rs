@@ -10,11 +10,11 @@ use node_remedy_act::node_lock::Lock;
 use node_remedy_api::plan::{Method, NodePlan};
 use node_remedy_decide::{Action, End, PlugState, Span, Time};
 use node_remedy_observe::caches::lease_key;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::cluster::Cluster;
 
 use crate::output::complain;
-use crate::wiring::observe::Told;
+use crate::wiring::observe::LeaseFinding;
 use crate::wiring::plugs::{Cuts, Plug};
 use crate::wiring::preflight::Looked;
 use crate::wiring::setup::Bench;
@@ -62,7 +62,7 @@ pub(super) struct Trial<'a, C> {
     /// What it works with.
     pub(super) bench: &'a mut Bench<C>,
     /// The node as it was before.
-    pub(super) node: &'a NodeSeen,
+    pub(super) node: &'a PrunedNode,
     /// Its plan.
     pub(super) plan: &'a NodePlan,
     /// The plug.
@@ -199,7 +199,7 @@ impl<'a, C: Cluster> Trial<'a, C> {
         }
         let looked = self.bench.look(&self.node.name, self.plan, self.allow_pods).await;
         let looked: Looked = looked.map_err(|error| format!("{error:#}"))?;
-        let same = |seen: &NodeSeen| (seen.uid.clone(), seen.boot_id.clone());
+        let same = |seen: &PrunedNode| (seen.uid.clone(), seen.boot_id.clone());
         if same(&looked.node) != same(self.node) {
             return Err(format!("{} is another node, or has booted", self.node.name));
         }
@@ -229,18 +229,18 @@ impl<'a, C: Cluster> Trial<'a, C> {
                 observe::told(&self.node.name, nodes.keys(), &leases, since, now)
             };
             match told {
-                Told::All => return Ok(Fell::Nobody),
-                Told::AllButTarget => {
+                LeaseFinding::All => return Ok(Fell::Nobody),
+                LeaseFinding::AllButTarget => {
                     if self.bench.is_up_to_date(std::slice::from_ref(&self.node.name)).await {
                         return Ok(Fell::Target);
                     }
                 }
-                Told::OthersSilent(nodes) => {
+                LeaseFinding::OthersSilent(nodes) => {
                     if self.bench.is_up_to_date(&nodes).await {
                         return Ok(Fell::Others(nodes));
                     }
                 }
-                Told::NotYet => {}
+                LeaseFinding::NotYet => {}
             }
             if now >= since.after(JUDGED_WITHIN) {
                 return Err("nobody could tell who fell silent: the API server says nothing \

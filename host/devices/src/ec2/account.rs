@@ -39,7 +39,7 @@ pub struct Account {
 
 /// A request that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct Ec2Request {
     /// What for.
     pub action: Action,
     /// Which instance.
@@ -52,7 +52,7 @@ pub struct Asked {
 
 impl Account {
     /// What is asked, or the answer where that cannot be told.
-    pub fn read(&self, now_ms: u64, request: &Request<'_>) -> Result<Asked, Reply> {
+    pub fn read(&self, now_ms: u64, request: &Request<'_>) -> Result<Ec2Request, Reply> {
         let form = std::str::from_utf8(request.body).unwrap_or_default();
         let named = wire::field(form, "Action");
         let action = Action::ALL.into_iter().find(|action| named == Some(action.name()));
@@ -65,7 +65,7 @@ impl Account {
             return Err(NOT_FORCED.reply());
         }
         let signed = Signed::read(request);
-        Ok(Asked {
+        Ok(Ec2Request {
             action,
             instance: instance.to_owned(),
             region: signed.map(|signed| signed.region.to_owned()),

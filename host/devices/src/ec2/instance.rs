@@ -10,7 +10,7 @@
 //! The machine has power from the moment it runs until it has stopped or is terminated: what runs on
 //! an instance that is stopping runs still.
 
-use super::{Account, Asked, Faults, wire};
+use super::{Account, Ec2Request, Faults, wire};
 use crate::UnknownFault;
 use crate::ec2::exchange::{Answer, Event, LATENCY_MS, Refusal, Reply, Request};
 use crate::ec2::model::{Action, Config, State};
@@ -212,7 +212,7 @@ impl Instance {
     }
 
     /// Carries out a request that speaks of it.
-    pub fn answer(&mut self, now_ms: u64, asked: &Asked) -> Reply {
+    pub fn answer(&mut self, now_ms: u64, asked: &Ec2Request) -> Reply {
         self.tick(now_ms);
         let delay_ms = LATENCY_MS.saturating_add(self.faults.delay_ms);
         let answer = if self.faults.silent {
@@ -234,7 +234,7 @@ impl Instance {
         }
     }
 
-    fn respond(&mut self, asked: &Asked) -> Answer {
+    fn respond(&mut self, asked: &Ec2Request) -> Answer {
         let action = asked.action;
         let refusal = self.refusal(asked);
         let told = self.told();
@@ -282,7 +282,7 @@ impl Instance {
         self.send(200, body)
     }
 
-    fn refusal(&self, asked: &Asked) -> Option<Refusal> {
+    fn refusal(&self, asked: &Ec2Request) -> Option<Refusal> {
         let reads = asked.action == Action::Describe;
         let is_here =
             asked.region.as_ref().is_none_or(|region| self.config.zone.starts_with(region));

@@ -22,7 +22,7 @@ mod tests;
 mod wire;
 
 pub use crate::ec2::model::{Config, State};
-pub use account::{Account, Asked};
+pub use account::{Account, Ec2Request};
 pub use exchange::{Answer, Event, LATENCY_MS, Reply, Request};
 pub use faults::Faults;
 pub use instance::{Cause, Change, Instance, PowerEvent};

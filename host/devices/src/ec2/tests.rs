@@ -1,5 +1,5 @@
 //! An instance by itself. What is on the wire is tested from the other side, too: by the aws plugin
-//! in a played night (`host/simulate`).
+//! in a played run (`host/simulate`).
 
 use expect_test::expect;
 

@@ -54,7 +54,7 @@ pub struct PlugEvent {
 
 /// What was said about a plug in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct PlugReport {
     /// Which plug.
     pub plug: u32,
     /// What.
@@ -91,7 +91,7 @@ pub struct Agent {
     places: BTreeMap<Oid, Place>,
     plugs: Vec<Plug>,
     events: Vec<PlugEvent>,
-    said: Vec<Said>,
+    said: Vec<PlugReport>,
     now_ms: u64,
 }
 
@@ -219,7 +219,7 @@ impl Agent {
     }
 
     /// What was said about plugs since the last call.
-    pub fn drain_said(&mut self) -> Vec<Said> {
+    pub fn drain_said(&mut self) -> Vec<PlugReport> {
         std::mem::take(&mut self.said)
     }
 
@@ -307,7 +307,7 @@ impl Agent {
                 && self.plug(plug).is_some_and(|plug| plug.told)
                 && !self.faults.says_off;
             let on = self.reads(plug) || is_told;
-            push(&mut self.said, Said { plug, what: Saying::Reads { on } });
+            push(&mut self.said, PlugReport { plug, what: Saying::Reads { on } });
         }
     }
 
@@ -322,12 +322,12 @@ impl Agent {
         }
         if let Some(status) = self.faults.set_status {
             for (plug, change) in changes {
-                push(&mut self.said, Said { plug, what: Saying::Refused(change, status) });
+                push(&mut self.said, PlugReport { plug, what: Saying::Refused(change, status) });
             }
             return (status, 1);
         }
         for (plug, change) in changes {
-            push(&mut self.said, Said { plug, what: Saying::Yes(change) });
+            push(&mut self.said, PlugReport { plug, what: Saying::Yes(change) });
             self.switch(plug, change);
         }
         (0, 0)

@@ -7,7 +7,7 @@ use rasn_smi::v2::{ObjectSyntax, SimpleSyntax};
 use rasn_snmp::{v2, v2c};
 
 use super::wire::{Kind, Oid};
-use super::{Agent, Cause, Change, Config, Model, PlugEvent, Said, Saying};
+use super::{Agent, Cause, Change, Config, Model, PlugEvent, PlugReport, Saying};
 
 const COMMUNITY: &str = "private";
 
@@ -138,7 +138,7 @@ fn each_model_is_switched_and_read_in_its_makers_numbers() {
         assert_eq!(read(&mut agent, 4_000), Some(on), "{name}");
         let events = [changed(1_400, false, commanded()), changed(3_400, true, commanded())];
         assert_eq!(agent.drain_events(), events, "{name}");
-        let said = |what| Said { plug: 3, what };
+        let said = |what| PlugReport { plug: 3, what };
         let all = [
             said(Saying::Reads { on: true }),
             said(Saying::Yes(Change::Off)),
@@ -199,7 +199,7 @@ fn a_stuck_plug_says_yes_and_moves_nothing() {
         assert_eq!(write(&mut agent, 0, Change::Off), Some(0), "{name}");
         assert_eq!(read(&mut agent, 60_000), Some(on), "{name}");
         assert_eq!((agent.is_on(3), agent.next_change()), (Some(true), None), "{name}");
-        let reads = Said { plug: 3, what: Saying::Reads { on: true } };
+        let reads = PlugReport { plug: 3, what: Saying::Reads { on: true } };
         assert_eq!(agent.drain_said().last(), Some(&reads), "{name}: told off is not off");
     }
 }
@@ -210,7 +210,7 @@ fn a_refusal_is_told_with_its_status_and_changes_nothing() {
     assert_eq!(write(&mut agent, 0, Change::Off), Some(16));
     agent.tick(1_000);
     assert_eq!(agent.is_on(3), Some(true));
-    let refused = Said { plug: 3, what: Saying::Refused(Change::Off, 16) };
+    let refused = PlugReport { plug: 3, what: Saying::Refused(Change::Off, 16) };
     assert_eq!(agent.drain_said(), [refused]);
 }
 

@@ -6,7 +6,7 @@ use node_remedy_api::selector::Selector;
 use serde_json::Value;
 
 use crate::config::readout::Readout;
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Invalid {
 }
 
 /// Why a node is left alone that one of this kind selects, or may select.
-pub(super) fn that_selects(all: &[Invalid], kind: &str, node: &NodeSeen) -> Option<String> {
+pub(super) fn that_selects(all: &[Invalid], kind: &str, node: &PrunedNode) -> Option<String> {
     let mut of_kind = all.iter().filter(|one| one.kind == kind);
     let selecting = of_kind.find(|one| match &one.selects {
         Selects::All | Selects::Unknown => true,

@@ -4,11 +4,11 @@ use node_remedy_api::plan;
 use node_remedy_api::plan::{FenceSource, Nodes};
 
 use crate::config::Config;
-use crate::pruned::NodeSeen;
+use crate::pruned::PrunedNode;
 
 impl Config {
     /// The objects that say how `node` is fenced, as `Kind/name`, whether a plan can be made of them or not.
-    pub fn sources_for(&self, node: &NodeSeen) -> Vec<String> {
+    pub fn sources_for(&self, node: &PrunedNode) -> Vec<String> {
         let sources = || self.fences.values().map(|source| &**source);
         let is_for = |source: &&FenceSource| match &source.nodes {
             Nodes::Named(name) => *name == node.name,

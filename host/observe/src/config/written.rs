@@ -8,7 +8,7 @@ use node_remedy_api::document::{Document, Path, Reading, Severity};
 use node_remedy_runtime::cluster::Object;
 use serde_json::Value;
 
-use crate::caches::Kept;
+use crate::caches::Cached;
 use crate::config::readout::{Readout, in_force, json};
 use crate::store::Store;
 
@@ -23,7 +23,7 @@ pub(super) struct Written {
 }
 
 /// All of a kind: those that can be read first, each part in the order of names.
-pub(super) fn written<K: Object>(kind: &'static str, store: &Store<Kept<K>>) -> Vec<Written> {
+pub(super) fn written<K: Object>(kind: &'static str, store: &Store<Cached<K>>) -> Vec<Written> {
     let (all, unread) = (store.all(), store.unread());
     let read = all.values().map(|kept| Written {
         kind,

@@ -5,17 +5,17 @@ use serde_json::json;
 
 use super::*;
 
-fn pod(volumes: &serde_json::Value) -> PodSeen {
+fn pod(volumes: &serde_json::Value) -> PrunedPod {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": { "name": "db-0", "namespace": "shop", "uid": "u1" },
         "spec": { "nodeName": "node-a", "containers": [], "volumes": volumes },
     }))
     .unwrap();
-    PodSeen::of(pod).unwrap()
+    PrunedPod::of(pod).unwrap()
 }
 
-fn attachment(volume: &str, driver: &str) -> AttachmentSeen {
-    AttachmentSeen {
+fn attachment(volume: &str, driver: &str) -> PrunedAttachment {
+    PrunedAttachment {
         uid: "a1".into(),
         name: "a1".into(),
         node: "node-a".into(),
@@ -103,7 +103,7 @@ fn volumes_are_read_where_a_grade_may_come_that_covers_some() {
         ladder: Vec::new(),
     };
     let plain = pod(&json!([]));
-    let daemon = PodSeen { of_daemon_set: true, ..plain.clone() };
+    let daemon = PrunedPod { of_daemon_set: true, ..plain.clone() };
     let mut policy = RunPolicy::default();
     let wanted = |policy: &RunPolicy| {
         [&plain, &daemon].map(|pod| crate::volumes::wanted(pod, &plan, policy))

@@ -77,21 +77,25 @@ pub(super) const fn final_sentence(reason: FinalReason) -> &'static str {
     }
 }
 
-struct Said {
+struct ConditionDraft {
     status: ConditionStatus,
     reason: String,
     message: String,
 }
 
-fn yes(reason: impl Into<String>, message: impl Into<String>) -> Said {
-    Said { status: ConditionStatus::True, reason: reason.into(), message: message.into() }
+fn yes(reason: impl Into<String>, message: impl Into<String>) -> ConditionDraft {
+    ConditionDraft { status: ConditionStatus::True, reason: reason.into(), message: message.into() }
 }
 
-fn no(reason: impl Into<String>, message: impl Into<String>) -> Said {
-    Said { status: ConditionStatus::False, reason: reason.into(), message: message.into() }
+fn no(reason: impl Into<String>, message: impl Into<String>) -> ConditionDraft {
+    ConditionDraft {
+        status: ConditionStatus::False,
+        reason: reason.into(),
+        message: message.into(),
+    }
 }
 
-fn fenced(status: &NodeFenceStatus) -> Said {
+fn fenced(status: &NodeFenceStatus) -> ConditionDraft {
     let Some(proof) = &status.proof else {
         return no("NotProven", "nothing proves the node off or isolated");
     };
@@ -131,7 +135,7 @@ fn grade_reason(grade: Grade) -> String {
     format!("{grade:?}")
 }
 
-fn released(status: &NodeFenceStatus) -> Said {
+fn released(status: &NodeFenceStatus) -> ConditionDraft {
     let Some(released) = &status.released else {
         return no("NothingReleased", "no proof has released anything");
     };
@@ -143,7 +147,7 @@ fn released(status: &NodeFenceStatus) -> Said {
     }
 }
 
-fn parked(status: &NodeFenceStatus) -> Said {
+fn parked(status: &NodeFenceStatus) -> ConditionDraft {
     match (&status.parked, status.phase) {
         (Some(parked), Phase::Parked) => {
             let next = if parked.next.is_empty() { "" } else { "; " };
@@ -155,7 +159,7 @@ fn parked(status: &NodeFenceStatus) -> Said {
     }
 }
 
-fn finished(status: &NodeFenceStatus) -> Said {
+fn finished(status: &NodeFenceStatus) -> ConditionDraft {
     match status.final_reason {
         Some(reason) => yes(format!("{reason:?}"), final_sentence(reason)),
         None => no(format!("{:?}", status.phase), phase_sentence(status.phase)),

@@ -15,7 +15,7 @@ pub(super) fn write(decisions: &[decide::Decided]) -> Vec<api::Decided> {
     let kept = decisions.iter().skip(surplus);
     kept.map(|one| api::Decided {
         number: one.number,
-        rung: place(one.rung),
+        remedy_step: place(one.remedy_step),
         asked_at: one.asked_at.twin(),
         choice: one.choice.as_ref().map(choice),
         chosen_at: one.chosen_at.map(Time::twin),
@@ -47,7 +47,7 @@ fn choice(choice: &decide::Choice) -> api::Choice {
 /// Numbers grow, and only the last may be open: two at once would be followed both.
 pub(super) fn read(
     status: &api::NodeFenceStatus,
-    rung: impl Fn(&str, u32) -> Result<usize, BrokenRecord>,
+    remedy_step: impl Fn(&str, u32) -> Result<usize, BrokenRecord>,
 ) -> Result<Vec<decide::Decided>, BrokenRecord> {
     let mut last = 0;
     let mut decisions = Vec::with_capacity(status.decisions.len());
@@ -61,7 +61,7 @@ pub(super) fn read(
         let read = one.choice.as_ref().map(|choice| read_choice(&field("choice"), choice));
         decisions.push(decide::Decided {
             number: one.number,
-            rung: rung(&field("rung"), one.rung)?,
+            remedy_step: remedy_step(&field("remedyStep"), one.remedy_step)?,
             asked_at: one.asked_at.twin(),
             choice: read.transpose()?,
             chosen_at: one.chosen_at.map(Moment::twin),

@@ -42,16 +42,16 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
         phase_first: OpId(status.phase_first_operation),
         retries: status.retries,
         restarts: status.restarts,
-        rung: rung(spec, "rung", status.rung)?,
+        remedy_step: remedy_step(spec, "remedyStep", status.remedy_step)?,
         jobs: jobs(spec, status)?,
-        decisions: decided::read(status, |field, found| rung(spec, field, found))?,
+        decisions: decided::read(status, |field, found| remedy_step(spec, field, found))?,
         epoch: status.epoch,
         process: status.process.clone(),
-        signs_at_open: signs(&status.signs_at_open),
+        liveness_at_open: liveness(&status.liveness_at_open),
         baseline: status
             .baseline
             .as_ref()
-            .map(|one| decide::Baseline { at: one.at.twin(), signs: signs(&one.signs) }),
+            .map(|one| decide::Baseline { at: one.at.twin(), liveness: liveness(&one.liveness) }),
         next_operation: OpId(status.next_operation),
         found_off: methods.all("foundOff", &status.found_off)?,
         identified: methods.all("identified", &status.identified)?,
@@ -128,7 +128,7 @@ fn unfinished(field: &str, phase: api::Phase) -> Result<decide::Phase, BrokenRec
 }
 
 /// A place of the ladder; a run without one has the fence alone.
-fn rung(spec: &NodeFenceSpec, field: &str, found: u32) -> Result<usize, BrokenRecord> {
+fn remedy_step(spec: &NodeFenceSpec, field: &str, found: u32) -> Result<usize, BrokenRecord> {
     let count = spec.ladder.len().max(1);
     let index = usize::try_from(found).ok().filter(|index| *index < count);
     index.ok_or_else(|| broken(field, &found, format!("a remedy below {count}")))
@@ -150,7 +150,7 @@ fn jobs(
         last = one.number;
         jobs.push(decide::JobRun {
             number: one.number,
-            rung: rung(spec, &field("rung"), one.rung)?,
+            remedy_step: remedy_step(spec, &field("remedyStep"), one.remedy_step)?,
             attempt: one.attempt,
             intended_at: one.intended_at.twin(),
             seen_at: one.seen_at.map(Moment::twin),
@@ -166,11 +166,11 @@ fn jobs(
     Ok(jobs)
 }
 
-fn signs(signs: &api::Signs) -> decide::Signs {
-    decide::Signs {
-        boot_id: signs.boot_id.clone(),
-        lease_renewed: signs.lease_renewed.map(Moment::twin),
-        reported: signs.reported.map(Moment::twin),
+fn liveness(liveness: &api::Liveness) -> decide::Liveness {
+    decide::Liveness {
+        boot_id: liveness.boot_id.clone(),
+        lease_renewed: liveness.lease_renewed.map(Moment::twin),
+        reported: liveness.reported.map(Moment::twin),
     }
 }
 
@@ -263,7 +263,7 @@ fn proof(
         grade: proof.grade.twin(),
         at: proof.at.twin(),
         by,
-        signs: signs(&proof.signs),
+        liveness: liveness(&proof.liveness),
         voided_at: proof.voided_at.map(Moment::twin),
     })
 }

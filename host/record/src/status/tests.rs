@@ -55,8 +55,8 @@ impl Dice {
         Time(1_700_000_000_000 + self.roll(10_000_000_000))
     }
 
-    fn signs(&mut self) -> Signs {
-        Signs {
+    fn liveness(&mut self) -> Liveness {
+        Liveness {
             boot_id: self.text(),
             lease_renewed: self.maybe(Self::time),
             reported: self.maybe(Self::time),
@@ -217,7 +217,7 @@ impl Dice {
             ]),
             at: self.time(),
             by: self.of(&by),
-            signs: self.signs(),
+            liveness: self.liveness(),
             voided_at: self.maybe(Self::time),
         }
     }
@@ -243,7 +243,7 @@ impl Dice {
             let outcomes = [JobOutcome::Succeeded, JobOutcome::Failed, JobOutcome::Lost];
             JobRun {
                 number,
-                rung: 0,
+                remedy_step: 0,
                 attempt: dice.number(),
                 intended_at: dice.time(),
                 seen_at: dice.maybe(Self::time),
@@ -293,13 +293,13 @@ impl Dice {
             phase_first: OpId(u32::try_from(self.roll(u64::from(next))).unwrap()),
             retries: self.number(),
             restarts: self.number(),
-            rung: 0,
+            remedy_step: 0,
             jobs: self.jobs(),
             decisions: self.decisions(),
             epoch: self.roll(1 << 40),
             process: self.text(),
-            signs_at_open: self.signs(),
-            baseline: self.maybe(|dice| Baseline { at: dice.time(), signs: dice.signs() }),
+            liveness_at_open: self.liveness(),
+            baseline: self.maybe(|dice| Baseline { at: dice.time(), liveness: dice.liveness() }),
             next_operation: OpId(next),
             found_off: self.list(3, Self::method),
             identified: self.list(3, Self::method),
@@ -350,7 +350,7 @@ fn nodefence() -> NodeFence {
             status: "Unknown".into(),
             since: Moment::from_ms(1),
             period: Span::from_s(1),
-            sign: None,
+            symptom: None,
             condition_stale_after: None,
         },
         remedy: "repair".into(),
@@ -383,7 +383,7 @@ fn sample() -> NodeFenceStatus {
         grade: Grade::PowerOffVerified,
         at: Time(6),
         by: Evidence::Reads(vec![OpId(3)]),
-        signs: Signs::default(),
+        liveness: Liveness::default(),
         voided_at: None,
     });
     record.released = Some(Released { pods: vec!["p".into()], ..dice.released() });
@@ -486,7 +486,7 @@ fn what_to_do_about_a_parking_names_the_node() {
     assert!(told, "{:?}", status.conditions);
 }
 
-/// Whoever is called at night has to know what stands before they touch anything.
+/// Whoever is called at run has to know what stands before they touch anything.
 #[test]
 fn a_parking_names_the_plugs_cuts_and_marks_that_stand() {
     let spec = nodefence().spec;

@@ -7,7 +7,7 @@ use node_remedy_api::nodefence::{NodeFence, NodeFenceStatus};
 use node_remedy_api::{limits, nodefence as api};
 use node_remedy_config::enums::Twin as _;
 use node_remedy_decide as decide;
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_decide::{MethodIndex, Plan, Record, Time};
 use node_remedy_observe::live::Facts;
 use node_remedy_runtime::names::job_name;
@@ -51,17 +51,17 @@ pub fn write(
         phase_first_operation: record.phase_first.0,
         retries: record.retries,
         restarts: record.restarts,
-        rung: place(record.rung),
+        remedy_step: place(record.remedy_step),
         jobs: job_runs.iter().map(|job| job.name.clone()).collect(),
         job_runs,
         decisions: decided::write(&record.decisions),
         epoch: record.epoch,
         process: record.process.clone(),
-        signs_at_open: signs(&record.signs_at_open),
+        liveness_at_open: liveness(&record.liveness_at_open),
         baseline: record
             .baseline
             .as_ref()
-            .map(|one| api::Baseline { at: one.at.twin(), signs: signs(&one.signs) }),
+            .map(|one| api::Baseline { at: one.at.twin(), liveness: liveness(&one.liveness) }),
         operations: record.operations.iter().map(|one| operation(one, nodefence, plan)).collect(),
         next_operation: record.next_operation.0,
         found_off: places(&record.found_off),
@@ -171,11 +171,11 @@ fn final_reason(phase: decide::Phase) -> Option<api::FinalReason> {
     if let decide::Phase::Final(reason) = phase { Some(reason.twin()) } else { None }
 }
 
-fn signs(signs: &decide::Signs) -> api::Signs {
-    api::Signs {
-        boot_id: signs.boot_id.clone(),
-        lease_renewed: signs.lease_renewed.map(Time::twin),
-        reported: signs.reported.map(Time::twin),
+fn liveness(liveness: &decide::Liveness) -> api::Liveness {
+    api::Liveness {
+        boot_id: liveness.boot_id.clone(),
+        lease_renewed: liveness.lease_renewed.map(Time::twin),
+        reported: liveness.reported.map(Time::twin),
     }
 }
 
@@ -258,7 +258,7 @@ fn proof(proof: &decide::Proof) -> api::Proof {
         grade: proof.grade.twin(),
         at: proof.at.twin(),
         by,
-        signs: signs(&proof.signs),
+        liveness: liveness(&proof.liveness),
         voided_at: proof.voided_at.map(Time::twin),
     }
 }
@@ -431,7 +431,7 @@ fn jobs(jobs: &[decide::JobRun], nodefence: &str) -> Vec<api::JobRun> {
     kept.map(|job| api::JobRun {
         number: job.number,
         name: job_name(nodefence, job.number),
-        rung: place(job.rung),
+        remedy_step: place(job.remedy_step),
         attempt: job.attempt,
         intended_at: job.intended_at.twin(),
         seen_at: job.seen_at.map(Time::twin),
@@ -552,7 +552,7 @@ fn history(status: &NodeFenceStatus, before: Option<&NodeFenceStatus>) -> Vec<ap
             api::Transition { at: status.entered_at, phase: status.phase, why: cut(&why, WHY_MAX) };
         history.push(line);
     }
-    let kept = if is_sown(Bug::HistoryUntrimmed) { usize::MAX } else { limits::HISTORY_MAX };
+    let kept = if is_seeded(Bug::HistoryUntrimmed) { usize::MAX } else { limits::HISTORY_MAX };
     let surplus = history.len().saturating_sub(kept);
     history.drain(..surplus);
     history

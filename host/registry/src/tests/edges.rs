@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::cache::{Cache, Kept};
+use crate::cache::{Cache, CachedImage};
 use crate::tests::limits::{
     ACCOUNTS_BYTES_MAX, ADDRESSES_MAX, CONNECT_TIME, EXCHANGE_TIME, MANIFEST_BYTES_MAX,
     OTHER_ANSWER_BYTES_MAX, PAYLOAD_BYTES_MAX, PULL_TIME, REDIRECTS_MAX, REFERRERS_MAX,
@@ -399,7 +399,7 @@ fn the_most_that_a_registry_gives_is_read_again_from_the_cache() {
         component: COMPONENT.to_vec(),
         signatures: vec![one; SIGNATURES_MAX],
     };
-    let kept = Kept { image: format!("{REGISTRY}/fence/tasmota:v1"), artefact };
+    let kept = CachedImage { image: format!("{REGISTRY}/fence/tasmota:v1"), artefact };
     let folder = std::env::temp_dir().join(format!("node-remedy-most-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     let cache = Cache::open(&folder).unwrap();

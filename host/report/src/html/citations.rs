@@ -6,7 +6,7 @@ use crate::markup::Markup;
 use crate::rules::Piece;
 use crate::{Entry, rules, spell};
 
-/// More lines than this are only counted: a rule may stand behind half the night.
+/// More lines than this are only counted: a rule may stand behind half the run.
 const LINES_MAX: usize = 5;
 
 /// A line of the timeline of the run with node-remedy.
@@ -41,7 +41,7 @@ pub(super) fn of_refusals(context: &Context<'_>, group: &Refusals<'_>) -> Vec<Li
 }
 
 fn lines(context: &Context<'_>, is_meant: impl Fn(&Entry) -> bool) -> Vec<Line> {
-    let entries = context.story.with.entries.iter().enumerate();
+    let entries = context.timeline.with.entries.iter().enumerate();
     let meant = entries.filter(|(_, entry)| is_meant(entry));
     let line = |(place, entry): (usize, &Entry)| {
         Some(Line { id: context.line_id(Side::With, place)?, at_ms: entry.at_ms })

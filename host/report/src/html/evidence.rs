@@ -14,7 +14,7 @@ const CARD_EXCHANGES_MAX: usize = 8;
 const CARD_NODES_MAX: usize = 60;
 
 pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
-    let run = &context.story.with;
+    let run = &context.timeline.with;
     let proofs: Vec<(usize, &Incident, &Proof)> = run
         .incidents
         .iter()

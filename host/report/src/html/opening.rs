@@ -7,14 +7,14 @@ use crate::markup::Markup;
 use crate::{Run, Weight, spell};
 
 pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
-    let story = context.story;
+    let timeline = context.timeline;
     out.element("header", &[], |out| {
-        let outcome = &story.with.outcome;
-        let kicker = format!("{} · seed {}", story.inputs.name, story.inputs.seed);
+        let outcome = &timeline.with.outcome;
+        let kicker = format!("{} · seed {}", timeline.inputs.name, timeline.inputs.seed);
         out.leaf("p", &[("class", "kicker")], &kicker);
         out.leaf("h1", &[], &outcome.verdict);
         out.leaf("p", &[("class", "facts")], &outcome.facts.join(" · "));
-        out.leaf("p", &[("class", "lead")], &story.inputs.title);
+        out.leaf("p", &[("class", "lead")], &timeline.inputs.title);
         if !outcome.as_expected {
             out.element("div", &[("class", "missed")], |out| {
                 out.leaf("p", &[], "This is not what the scenario expected:");
@@ -27,9 +27,9 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
         }
     });
     section(out, ("lanes", "What happened"), |out| {
-        let axis = Axis::of(story);
-        figure(out, context, Side::With, &story.with, &axis);
-        if let Some(without) = &story.without {
+        let axis = Axis::of(timeline);
+        figure(out, context, Side::With, &timeline.with, &axis);
+        if let Some(without) = &timeline.without {
             figure(out, context, Side::Without, without, &axis);
         }
         let note = "Both pictures share one time axis, stretched where much happens. \

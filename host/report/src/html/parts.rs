@@ -3,12 +3,12 @@
 use crate::alike::Turn;
 use crate::markup::Markup;
 use crate::rules::Piece;
-use crate::{Run, Story, Weight, rules, spell};
+use crate::{Run, Timeline, Weight, rules, spell};
 
 /// A page is smaller than this: small enough for any mail, ticket or chat.
 pub const PAGE_BYTES_MAX: usize = 500_000;
 
-/// How much of a long story is on the page. Each includes less than the one before.
+/// How much of a long timeline is on the page. Each includes less than the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Share {
     Everything,
@@ -16,13 +16,13 @@ pub(crate) enum Share {
     ProvingExchanges,
     /// And entries of weight `Detail` are not shown.
     NoDetail,
-    /// And the embedded story is as short as what is shown.
-    ShortStory,
+    /// And the embedded timeline is as short as what is shown.
+    ShortTimeline,
 }
 
 impl Share {
     pub(crate) const ALL: [Share; 4] =
-        [Share::Everything, Share::ProvingExchanges, Share::NoDetail, Share::ShortStory];
+        [Share::Everything, Share::ProvingExchanges, Share::NoDetail, Share::ShortTimeline];
 
     pub(crate) fn shows(self, weight: Weight) -> bool {
         self <= Share::ProvingExchanges || weight != Weight::Detail
@@ -32,13 +32,13 @@ impl Share {
         match self {
             Share::Everything => None,
             Share::ProvingExchanges => Some(
-                "the datagrams of all operations that prove nothing; the embedded story has them",
+                "the datagrams of all operations that prove nothing; the embedded timeline has them",
             ),
             Share::NoDetail => Some(
                 "the details of the log, and the datagrams of all operations that prove nothing; \
-                 the embedded story has them",
+                 the embedded timeline has them",
             ),
-            Share::ShortStory => Some(
+            Share::ShortTimeline => Some(
                 "the details of the log, and the datagrams of all operations that prove nothing; \
                  playing the scenario again gives them",
             ),
@@ -48,7 +48,7 @@ impl Share {
 
 /// What every part of the page needs.
 pub(crate) struct Context<'a> {
-    pub(crate) story: &'a Story,
+    pub(crate) timeline: &'a Timeline,
     pub(crate) with: Vec<Turn<'a>>,
     pub(crate) without: Vec<Turn<'a>>,
     pub(crate) share: Share,
@@ -58,8 +58,8 @@ impl Context<'_> {
     /// The id of an entry's line in the timeline, if it stands there.
     pub(crate) fn line_id(&self, side: Side, place: usize) -> Option<String> {
         let run = match side {
-            Side::With => &self.story.with,
-            Side::Without => self.story.without.as_ref()?,
+            Side::With => &self.timeline.with,
+            Side::Without => self.timeline.without.as_ref()?,
         };
         let is_told = self.share.shows(run.entries.get(place)?.weight);
         is_told.then(|| format!("{}{place}", side.prefix()))

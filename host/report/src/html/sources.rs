@@ -12,7 +12,7 @@ use crate::rules::{Piece, RULES, Rule};
 use crate::{Incident, Inputs, JournalRow, Run, rules, spell};
 
 pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
-    let run = &context.story.with;
+    let run = &context.timeline.with;
     if !run.incidents.is_empty() {
         section(out, ("journal", "Journal"), |out| {
             let note = "Each operation was written down before it was begun.";
@@ -24,7 +24,7 @@ pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
     }
     section(out, ("rules", "Rules"), |out| write_rules(out, context));
     section(out, ("again", "Play it again"), |out| {
-        inputs(out, &context.story.inputs);
+        inputs(out, &context.timeline.inputs);
         if let Some(left_out) = context.share.left_out() {
             let note = format!("To stay below 500 kB this page leaves out {left_out}.");
             out.leaf("p", &[("class", "note")], &note);
@@ -88,7 +88,7 @@ fn cited(context: &Context<'_>) -> BTreeSet<&'static str> {
             })
             .collect()
     };
-    let runs = std::iter::once(&context.story.with).chain(&context.story.without);
+    let runs = std::iter::once(&context.timeline.with).chain(&context.timeline.without);
     runs.flat_map(of_run).collect()
 }
 
@@ -98,7 +98,7 @@ fn write_rules(out: &mut Markup, context: &Context<'_>) {
         RULES.iter().partition(|rule| cited.contains(rule.id));
     list(out, context, &named);
     out.element("details", &[("class", "fold")], |out| {
-        out.leaf("summary", &[], &format!("{} more that this night did not need", others.len()));
+        out.leaf("summary", &[], &format!("{} more that this run did not need", others.len()));
         list(out, context, &others);
     });
 }

@@ -9,8 +9,8 @@ use crate::{Entry, Run, Weight, alike, spell};
 
 pub(super) fn write(out: &mut Markup, context: &Context<'_>) {
     section(out, ("timeline", "Timeline"), |out| {
-        table(out, context, Side::With, &context.story.with);
-        if let Some(without) = &context.story.without {
+        table(out, context, Side::With, &context.timeline.with);
+        if let Some(without) = &context.timeline.without {
             out.element("details", &[("id", "without"), ("class", "fold")], |out| {
                 let lines = format!("Without node-remedy: {} lines", without.entries.len());
                 out.leaf("summary", &[], &lines);
@@ -46,9 +46,9 @@ fn table(out: &mut Markup, context: &Context<'_>, side: Side, run: &Run) {
 /// One line of the table: an entry, or what several say alike, with each of them inside.
 fn group_row(body: &mut Markup, context: &Context<'_>, side: Side, group: &Group<'_>) {
     let Some(&(place, first)) = group.members.first() else { return };
-    let (run, turns) = match (side, &context.story.without) {
+    let (run, turns) = match (side, &context.timeline.without) {
         (Side::Without, Some(without)) => (without, &context.without),
-        (Side::With | Side::Without, _) => (&context.story.with, &context.with),
+        (Side::With | Side::Without, _) => (&context.timeline.with, &context.with),
     };
     let subjects = group.members.len();
     let id = context.line_id(side, place).filter(|_| subjects == 1);
@@ -106,7 +106,7 @@ fn each(cell: &mut Markup, context: &Context<'_>, side: Side, group: &Group<'_>)
                         out.text(&entry.text);
                         out.text(" ");
                     }
-                    journal_link(out, &context.story.with, entry);
+                    journal_link(out, &context.timeline.with, entry);
                 });
             }
         });

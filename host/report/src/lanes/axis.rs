@@ -1,14 +1,14 @@
 //! The time axis, stretched where much happens.
 //!
-//! A night is minutes of waiting and one second that matters. On an even axis that second is
-//! a hair's breadth, so each gap between two happenings gets the fourth root of its length:
+//! A run is minutes of waiting and one second that matters. On an even axis that second is
+//! a hair's breadth, so each gap between two faults gets the fourth root of its length:
 //! order and simultaneity stay true, lengths do not, and the page says so.
 
 use std::collections::BTreeSet;
 
 use crate::alike;
 use crate::fold::{self, Row};
-use crate::{Run, Story};
+use crate::{Run, Timeline};
 
 /// More points than this make every gap equally small: then only turning points count.
 const KNOTS_MAX: usize = 28;
@@ -22,9 +22,9 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// One axis for both runs of a story, so that they can be compared.
-    pub(crate) fn of(story: &Story) -> Self {
-        let runs = || std::iter::once(&story.with).chain(&story.without);
+    /// One axis for both runs of a timeline, so that they can be compared.
+    pub(crate) fn of(timeline: &Timeline) -> Self {
+        let runs = || std::iter::once(&timeline.with).chain(&timeline.without);
         let end = runs().map(|run| run.end_ms).max().unwrap_or(0).max(1);
         let turns: BTreeSet<u64> = runs().flat_map(turn_times).collect();
         let bounds: BTreeSet<u64> = runs().flat_map(bound_times).collect();
@@ -89,8 +89,8 @@ fn bound_times(run: &Run) -> Vec<u64> {
         Row::One(subject) => Some(subject),
         Row::Bundle(_) | Row::Quiet(_) => None,
     });
-    let stretches = singles.flat_map(|subject| subject.tracks.iter().flatten());
-    stretches.flat_map(|stretch| [stretch.from_ms, stretch.to_ms]).collect()
+    let intervals = singles.flat_map(|subject| subject.tracks.iter().flatten());
+    intervals.flat_map(|interval| [interval.from_ms, interval.to_ms]).collect()
 }
 
 fn placed(times: &BTreeSet<u64>) -> Vec<(u64, f64)> {

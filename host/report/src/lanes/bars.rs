@@ -4,7 +4,7 @@ use super::chart::Chart;
 use super::shapes::{fitting, label, px_letters, rule, shape, weight_class};
 use crate::fold::{Quiet, Subject};
 use crate::markup::Markup;
-use crate::{Stretch, Weight, spell};
+use crate::{Interval, Weight, spell};
 
 const BAR_HEIGHT: f64 = 20.0;
 const THIN_HEIGHT: f64 = 5.0;
@@ -14,9 +14,9 @@ impl Chart<'_> {
     pub(super) fn one(&self, out: &mut Markup, top: f64, subject: &Subject<'_>) -> f64 {
         let mut y = top;
         for track in &subject.tracks {
-            for stretch in track {
-                self.bar(out, y, BAR_HEIGHT, stretch);
-                self.state(out, y, stretch, &stretch.state);
+            for interval in track {
+                self.bar(out, y, BAR_HEIGHT, interval);
+                self.state(out, y, interval, &interval.state);
             }
             y += BAR_HEIGHT + 2.0;
         }
@@ -35,18 +35,18 @@ impl Chart<'_> {
         }
         let mut y = top;
         for subject in subjects {
-            for stretch in subject.tracks.iter().flatten() {
-                self.bar(out, y, THIN_HEIGHT, stretch);
+            for interval in subject.tracks.iter().flatten() {
+                self.bar(out, y, THIN_HEIGHT, interval);
             }
             y += THIN_STEP;
         }
         let middle = f64::midpoint(top, y) + 4.0;
         let example = subjects.get(subjects.len() / 2);
-        for stretch in example.iter().filter_map(|subject| subject.tracks.first()).flatten() {
-            let (x1, x2) = (self.x(stretch.from_ms), self.x(stretch.to_ms));
+        for interval in example.iter().filter_map(|subject| subject.tracks.first()).flatten() {
+            let (x1, x2) = (self.x(interval.from_ms), self.x(interval.to_ms));
             // No length here: it differs from line to line.
-            if let Some(text) = fitting(&stretch.state, "", x2 - x1 - 24.0) {
-                let class = format!("state halo {}", weight_class(stretch.weight));
+            if let Some(text) = fitting(&interval.state, "", x2 - x1 - 24.0) {
+                let class = format!("state halo {}", weight_class(interval.weight));
                 label(out, &class, x1 + 16.0, middle, &text);
             }
         }
@@ -54,21 +54,21 @@ impl Chart<'_> {
     }
 
     pub(super) fn quiet(&self, out: &mut Markup, top: f64, quiet: &Quiet<'_>) -> f64 {
-        self.bar(out, top, BAR_HEIGHT, quiet.stretch);
-        self.state(out, top, quiet.stretch, quiet.state);
+        self.bar(out, top, BAR_HEIGHT, quiet.interval);
+        self.state(out, top, quiet.interval, quiet.state);
         top + BAR_HEIGHT
     }
 
-    fn bar(&self, out: &mut Markup, y: f64, height: f64, stretch: &Stretch) {
-        let (x1, x2) = (self.x(stretch.from_ms), self.x(stretch.to_ms));
+    fn bar(&self, out: &mut Markup, y: f64, height: f64, interval: &Interval) {
+        let (x1, x2) = (self.x(interval.from_ms), self.x(interval.to_ms));
         let width = (x2 - x1 - 1.0).max(1.0);
-        let goes_on = stretch.to_ms >= self.run.end_ms;
-        let weight = weight_class(stretch.weight);
+        let goes_on = interval.to_ms >= self.run.end_ms;
+        let weight = weight_class(interval.weight);
         let class = format!("bar {weight}");
         let edge = format!("edge {weight}");
-        let (from, to) = (spell::clock(stretch.from_ms), spell::clock(stretch.to_ms));
-        let lasted = spell::span(stretch.to_ms.saturating_sub(stretch.from_ms));
-        let title = format!("{}: {}, {from} to {to} ({lasted})", stretch.subject, stretch.state);
+        let (from, to) = (spell::clock(interval.from_ms), spell::clock(interval.to_ms));
+        let lasted = spell::span(interval.to_ms.saturating_sub(interval.from_ms));
+        let title = format!("{}: {}, {from} to {to} ({lasted})", interval.subject, interval.state);
         out.element("g", &[], |out| {
             out.leaf("title", &[], &title);
             if goes_on {
@@ -86,17 +86,17 @@ impl Chart<'_> {
                 shape(out, &class, (x1, y), (width, height));
             }
             // A darker edge tells the kind of a state without its colour.
-            if stretch.weight != Weight::Normal && stretch.weight != Weight::Detail {
+            if interval.weight != Weight::Normal && interval.weight != Weight::Detail {
                 shape(out, &edge, (x1, y), (width.min(3.0), height));
             }
         });
     }
 
-    fn state(&self, out: &mut Markup, y: f64, stretch: &Stretch, state: &str) {
-        let (x1, x2) = (self.x(stretch.from_ms), self.x(stretch.to_ms));
-        let lasted = spell::span(stretch.to_ms.saturating_sub(stretch.from_ms));
+    fn state(&self, out: &mut Markup, y: f64, interval: &Interval, state: &str) {
+        let (x1, x2) = (self.x(interval.from_ms), self.x(interval.to_ms));
+        let lasted = spell::span(interval.to_ms.saturating_sub(interval.from_ms));
         // What the run's own start or end cuts off has no length worth telling.
-        let is_whole = stretch.from_ms > 0 && stretch.to_ms < self.run.end_ms;
+        let is_whole = interval.from_ms > 0 && interval.to_ms < self.run.end_ms;
         let lasted = if is_whole { lasted.as_str() } else { "" };
         let Some(text) = fitting(state, lasted, x2 - x1 - 12.0) else { return };
         let width = px_letters(&text);

@@ -23,7 +23,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) run: &'a Run,
     /// Its turning points.
     pub(crate) turns: &'a [Turn<'a>],
-    /// The axis of the story.
+    /// The axis of the timeline.
     pub(crate) axis: &'a Axis,
     /// The width.
     pub(crate) frame: Frame,

@@ -1,5 +1,5 @@
 //! Compiles a plugin ahead of time: `node-remedy-compile IN.wasm OUT.cwasm`, for the plugins that
-//! are embedded in the binary. With `--child` it is the bounded process that compiles plugins
+//! are embedded in the binary; the code is packed. With `--child` it is the bounded process that compiles plugins
 //! from outside. Not a check of the plugin: the host inspects it before.
 
 use std::path::Path;
@@ -26,6 +26,6 @@ fn main() -> ExitCode {
 }
 
 fn compile_file(wasm: &Path, code: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    std::fs::write(code, compile::compile(&std::fs::read(wasm)?)?)?;
+    std::fs::write(code, compile::pack(&compile::compile(&std::fs::read(wasm)?)?)?)?;
     Ok(())
 }

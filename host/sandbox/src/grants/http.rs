@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
@@ -47,7 +47,7 @@ impl HttpGrant {
             add,
         };
         let ungranted = ask.methods.difference(&self.methods).next();
-        if let Some(method) = ungranted.filter(|_| !is_sown(Bug::AskIsGrant)) {
+        if let Some(method) = ungranted.filter(|_| !is_seeded(Bug::AskIsGrant)) {
             let method = method.as_str();
             let add = format!("{method} to grants.methods");
             return Err(missing(format!("method {method}"), "which is not granted", add));

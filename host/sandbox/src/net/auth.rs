@@ -158,5 +158,5 @@ pub(crate) fn tokens(
 ) -> Vec<Zeroizing<Vec<u8>>> {
     let policies = grants.endpoints().values().filter_map(|endpoint| endpoint.http.as_ref());
     let used = policies.filter_map(|policy| credentials.get(policy.auth.credential()?));
-    used.filter_map(basic_token).filter(|_| guard(Bug::FormsUnblotted, true)).collect()
+    used.filter_map(basic_token).filter(|_| guard(Bug::FormsUnredacted, true)).collect()
 }

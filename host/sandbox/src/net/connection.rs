@@ -1,5 +1,5 @@
 //! A guest's `connection`: a stream to one granted address, with TLS where the grant has it. A
-//! secret that the guest names is put in here, and what comes back after that is seen through a [`Veil`]. Not
+//! secret that the guest names is put in here, and what comes back after that is seen through a [`StreamRedactor`]. Not
 //! here: how bytes travel ([`super::backend`]).
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use wasmtime::component::Resource;
 use zeroize::Zeroizing;
 
-use super::veil::Veil;
+use super::stream_redactor::StreamRedactor;
 use super::{NetError, Peer, Stream, Wire};
 use crate::bindings::node_remedy::fence::net::{HostConnection, Part};
 use crate::handles::ConnectionHandle;
@@ -45,7 +45,7 @@ impl HostConnection for CallState {
             return Ok(Err(Wire::Closed));
         }
         // Before it is written: an echo may come at once.
-        message.secrets.iter().for_each(|secret| connection.veil.hide(&secret.bytes));
+        message.secrets.iter().for_each(|secret| connection.stream_redactor.hide(&secret.bytes));
         connection.is_whole = false;
         let written = patience.wait(connection.stream.write(&message.bytes)).await;
         connection.is_whole = written.is_ok();
@@ -192,7 +192,7 @@ impl CallState {
         let (seen, is_settled) = match came {
             Came::Bytes(bytes) if bytes.is_empty() => {
                 connection.has_ended = true;
-                (connection.veil.settle(), true)
+                (connection.stream_redactor.settle(), true)
             }
             Came::Bytes(bytes) => {
                 self.record.heard = self.record.heard.saturating_add(1);
@@ -200,12 +200,12 @@ impl CallState {
                 if self.spent.stream_bytes_read > STREAM_BYTES_READ_MAX {
                     return Err(flood("bytes read", STREAM_BYTES_READ_MAX));
                 }
-                (connection.veil.lift(bytes, now_ms), false)
+                (connection.stream_redactor.lift(bytes, now_ms), false)
             }
-            Came::Pause => (connection.veil.settle(), true),
+            Came::Pause => (connection.stream_redactor.settle(), true),
         };
         connection.unread.extend_from_slice(&seen);
-        let shown = if is_settled { connection.veil.for_people(seen) } else { seen };
+        let shown = if is_settled { connection.stream_redactor.for_people(seen) } else { seen };
         let endpoint = connection.endpoint.clone();
         self.keep_stream(&endpoint, Direction::Received, &shown);
         Ok(())
@@ -214,7 +214,7 @@ impl CallState {
     /// Keeps the beginning of what went over the wire at once, so that a long transfer leaves room
     /// for what follows.
     fn keep_stream(&mut self, endpoint: &str, direction: Direction, bytes: &[u8]) {
-        // Blotted before it is cut, for the cut may go through a secret.
+        // Redacted before it is cut, for the cut may go through a secret.
         let bytes = self.as_evidence(bytes);
         let bytes = bytes.get(..EXCHANGE_BODY_BYTES_MAX).unwrap_or(&bytes);
         if !bytes.is_empty() {
@@ -254,7 +254,7 @@ impl Connection {
             farewell: None,
             is_whole: true,
             has_ended: false,
-            veil: Veil::default(),
+            stream_redactor: StreamRedactor::default(),
             unread: Vec::new(),
         }
     }
@@ -262,7 +262,7 @@ impl Connection {
     async fn wait(&mut self, clock: &dyn Clock) -> Result<Came, NetError> {
         // More than the guest asks for: an echo shall not come in the pieces of its choice.
         let read = self.stream.read(STREAM_READ_BYTES_MAX);
-        let Some(kept_ms) = self.veil.keeps_for_ms(clock.now_ms()) else {
+        let Some(kept_ms) = self.stream_redactor.keeps_for_ms(clock.now_ms()) else {
             return read.await.map(Came::Bytes);
         };
         tokio::select! {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode, header};
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 
 use super::session::LoggedIn;
 use super::{HttpPeer, NetError, auth, headers};
@@ -116,7 +116,7 @@ impl CallState {
         let policy = granted.http.as_ref().filter(|policy| !policy.is_host_only);
         let policy = policy.ok_or(Refusal::Endpoint)?;
         let method = HttpMethod::parse(&wire.method)
-            .filter(|method| policy.methods.contains(method) || is_sown(Bug::MethodUnchecked))
+            .filter(|method| policy.methods.contains(method) || is_seeded(Bug::MethodUnchecked))
             .ok_or(Refusal::Method(wire.method))?;
         let target = Target::parse(&wire.path)?;
         if guard(Bug::PathUnchecked, !policy.holds(target.path())) {
@@ -206,18 +206,18 @@ impl CallState {
                 }
                 (_, _) => value.as_bytes(),
             };
-            let value = if is_sown(Bug::HeadersUnblotted) {
+            let value = if is_seeded(Bug::HeadersUnredacted) {
                 value.to_vec()
             } else {
-                self.secrets.blot(value)
+                self.secrets.redact(value)
             };
             (name.as_str().to_owned(), String::from_utf8_lossy(&value).into_owned())
         });
         Ok(WireResponse {
             status: response.status().as_u16(),
             headers: seen.collect(),
-            body: if guard(Bug::EchoUnblotted, true) {
-                self.secrets.blot(response.body())
+            body: if guard(Bug::EchoUnredacted, true) {
+                self.secrets.redact(response.body())
             } else {
                 response.body().clone()
             },
@@ -226,7 +226,7 @@ impl CallState {
 
     /// Keeps first line and body as evidence. Headers are not kept: they are where credentials are.
     fn keep_http(&mut self, endpoint: &str, direction: Direction, line: &str, body: &[u8]) {
-        // Blotted before it is cut, for the cut may go through a secret.
+        // Redacted before it is cut, for the cut may go through a secret.
         let body = self.as_evidence(body);
         let body = body.get(..EXCHANGE_BODY_BYTES_MAX).unwrap_or(&body);
         let message = [line.as_bytes(), b"\r\n\r\n", body].concat();

@@ -2,7 +2,7 @@
 //! message, say who asks, or change what was granted are the host's.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use node_remedy_decide::bug::{Bug, guard, is_sown};
+use node_remedy_decide::bug::{Bug, guard, is_seeded};
 
 use crate::grants::Endpoint;
 use crate::limits::{HTTP_HEADER_BYTES_MAX, HTTP_HEADERS_MAX};
@@ -49,7 +49,7 @@ pub(super) fn from_plugin(written: &[(String, String)]) -> Result<HeaderMap, Str
 /// The headers of an answer that a plugin sees.
 pub(super) fn for_plugin(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
     let is_ours = |name: &HeaderName| TO_THE_HOST.contains(&name.as_str());
-    headers.iter().filter(move |(name, _)| !is_ours(name) || is_sown(Bug::SessionsShown))
+    headers.iter().filter(move |(name, _)| !is_ours(name) || is_seeded(Bug::SessionsShown))
 }
 
 /// Whether it says where to ask next.

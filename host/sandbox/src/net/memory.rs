@@ -38,12 +38,12 @@ pub trait Fabric: Send + Sync {
 pub trait Conversation: Send {
     /// What it says to some bytes, each with how long it takes. The first bytes it hears are none:
     /// the stream is open.
-    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, Said)>;
+    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, StreamEvent)>;
 }
 
 /// What comes over a stream of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum StreamEvent {
     /// These bytes.
     Bytes(Vec<u8>),
     /// Its end.
@@ -78,7 +78,7 @@ struct Udp {
 struct Tcp {
     device: Box<dyn Conversation>,
     /// What is under way, in the order it was said: a stream overtakes nothing.
-    coming: VecDeque<(Instant, Said)>,
+    coming: VecDeque<(Instant, StreamEvent)>,
 }
 
 struct Http {
@@ -130,7 +130,7 @@ impl Stream for Tcp {
     fn write<'a>(&'a mut self, data: &'a [u8]) -> BoxFuture<'a, Result<(), NetError>> {
         Box::pin(async move {
             let now = Instant::now();
-            if self.coming.iter().any(|(at, said)| *at <= now && *said == Said::Broken) {
+            if self.coming.iter().any(|(at, said)| *at <= now && *said == StreamEvent::Broken) {
                 return Err(NetError::Closed);
             }
             self.say(data);
@@ -143,20 +143,20 @@ impl Stream for Tcp {
             let Some((at, _)) = self.coming.front() else { return std::future::pending().await };
             tokio::time::sleep_until(*at).await;
             match self.coming.pop_front() {
-                Some((at, Said::Bytes(mut bytes))) => {
+                Some((at, StreamEvent::Bytes(mut bytes))) => {
                     let rest = bytes.split_off(bytes.len().min(max));
                     if !rest.is_empty() {
-                        self.coming.push_front((at, Said::Bytes(rest)));
+                        self.coming.push_front((at, StreamEvent::Bytes(rest)));
                     }
                     Ok(bytes)
                 }
-                Some((at, Said::Broken)) => {
-                    self.coming.push_front((at, Said::Broken));
+                Some((at, StreamEvent::Broken)) => {
+                    self.coming.push_front((at, StreamEvent::Broken));
                     Err(NetError::Closed)
                 }
                 // Once it has ended it stays so.
-                Some((at, Said::End)) => {
-                    self.coming.push_front((at, Said::End));
+                Some((at, StreamEvent::End)) => {
+                    self.coming.push_front((at, StreamEvent::End));
                     Ok(Vec::new())
                 }
                 None => Ok(Vec::new()),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use node_remedy_decide::bug::{Bug, is_sown};
+use node_remedy_decide::bug::{Bug, is_seeded};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
@@ -140,7 +140,7 @@ impl CallState {
 
     fn remember(&mut self, endpoint: &str, entered: Entered) -> Entered {
         let Session { token, csrf, .. } = &*entered.session;
-        if !is_sown(Bug::TokensUnblotted) {
+        if !is_seeded(Bug::TokensUnredacted) {
             self.secrets.add(token.as_bytes());
         }
         if let Some(csrf) = csrf {
@@ -168,7 +168,7 @@ impl CallState {
         let mut patience = Patience::whole_call(&self.cancel);
         match self.enter(endpoint, &login, &mut patience).await? {
             LoggedIn::Session(entered, _) => {
-                let exposed = self.secrets.blot(entered.session.exposed.as_bytes());
+                let exposed = self.secrets.redact(entered.session.exposed.as_bytes());
                 Ok(String::from_utf8_lossy(&exposed).into_owned())
             }
             LoggedIn::Refused(response) => {

@@ -36,9 +36,9 @@ pub(crate) struct Entered {
 
 /// Sessions that outlive the call they were begun in. They end by expiring.
 #[derive(Default)]
-pub struct Sessions(Mutex<BTreeMap<[u8; 32], Kept>>);
+pub struct Sessions(Mutex<BTreeMap<[u8; 32], StoredSession>>);
 
-pub(crate) struct Kept {
+pub(crate) struct StoredSession {
     pub(crate) session: Arc<Session>,
     until_ms: u64,
 }
@@ -54,7 +54,7 @@ impl Sessions {
     pub(crate) fn keep(&self, name: [u8; 32], session: &Arc<Session>, until_ms: u64) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < SESSIONS_KEPT_MAX {
-            kept.insert(name, Kept { session: Arc::clone(session), until_ms });
+            kept.insert(name, StoredSession { session: Arc::clone(session), until_ms });
         }
     }
 

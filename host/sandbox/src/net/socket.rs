@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use crate::bindings::node_remedy::fence::net::NetError as Wire;
 use crate::net::Stream;
 use crate::net::backend::Datagram;
-use crate::net::veil::Veil;
+use crate::net::stream_redactor::StreamRedactor;
 use crate::secret::Secret;
 
 /// An open socket of a call.
@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     pub(crate) is_whole: bool,
     /// Whether the other side closed.
     pub(crate) has_ended: bool,
-    pub(super) veil: Veil,
+    pub(super) stream_redactor: StreamRedactor,
     /// What came and the guest has not read yet.
     pub(crate) unread: Vec<u8>,
 }

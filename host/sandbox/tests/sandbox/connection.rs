@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use node_remedy_sandbox::manifest::{Auth, Operation, Protocol};
-use node_remedy_sandbox::net::{Conversation, Fabric, MemoryNet, Peer, Said};
+use node_remedy_sandbox::net::{Conversation, Fabric, MemoryNet, Peer, StreamEvent};
 use node_remedy_sandbox::{
     Action, AdminGrant, Call, CallReport, Direction, Effect, Ended, Grants, Manifest, Seams, Trust,
     Verdict, limits,
@@ -44,7 +44,7 @@ fn granted() -> Grants {
     grants(&manifest(Protocol::Tcp), DEVICE, &stream_admin())
 }
 
-type Answer = dyn Fn(&[u8]) -> Vec<(Duration, Said)> + Send + Sync;
+type Answer = dyn Fn(&[u8]) -> Vec<(Duration, StreamEvent)> + Send + Sync;
 
 /// A device that remembers what it heard, and on how many streams.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ struct Console {
 }
 
 impl Console {
-    fn new(answer: impl Fn(&[u8]) -> Vec<(Duration, Said)> + Send + Sync + 'static) -> Self {
+    fn new(answer: impl Fn(&[u8]) -> Vec<(Duration, StreamEvent)> + Send + Sync + 'static) -> Self {
         Self { answer: Arc::new(answer), peers: Arc::default(), heard: Arc::default() }
     }
 
@@ -98,7 +98,7 @@ impl Fabric for Console {
 }
 
 impl Conversation for Console {
-    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, Said)> {
+    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, StreamEvent)> {
         if data.is_empty() {
             return Vec::new();
         }
@@ -107,8 +107,8 @@ impl Conversation for Console {
     }
 }
 
-fn said(ms: u64, bytes: &[u8]) -> (Duration, Said) {
-    (Duration::from_millis(ms), Said::Bytes(bytes.to_vec()))
+fn said(ms: u64, bytes: &[u8]) -> (Duration, StreamEvent) {
+    (Duration::from_millis(ms), StreamEvent::Bytes(bytes.to_vec()))
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,13 +235,13 @@ async fn nothing_is_opened_or_written_without_the_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_closes_is_told_from_one_that_breaks_off() {
-    let after = |end: Said| {
+    let after = |end: StreamEvent| {
         Console::new(move |data| vec![said(5, data), (Duration::from_millis(9), end.clone())])
     };
     let script = "open;write=a;read=9,1000;read=9,1000;read=9,1000;sleep=10;write=b";
-    assert_eq!(after(Said::End).says(script).await, "open | ok | [a] | [] | [] | true | ok");
+    assert_eq!(after(StreamEvent::End).says(script).await, "open | ok | [a] | [] | [] | true | ok");
     assert_eq!(
-        after(Said::Broken).says(script).await,
+        after(StreamEvent::Broken).says(script).await,
         "open | ok | [a] | closed | closed | true | closed"
     );
     assert_eq!(Console::echo().says("open;read=0,1000").await, "open | other");

@@ -156,7 +156,7 @@ async fn code_compiled_ahead_or_in_a_child_runs_the_same() {
     let report = external.call(call(Action::Status, "honest"), &World::new().seams).await;
     assert_eq!(report.fuel, expected.fuel);
 
-    let code: &'static [u8] = compile::compile(&WASM).unwrap().leak();
+    let code: &'static [u8] = compile::pack(&compile::compile(&WASM).unwrap()).unwrap().leak();
     let builtin = SANDBOX.load_builtin(&WASM, code).unwrap();
     let report = builtin.call(call(Action::Status, "honest"), &World::new().seams).await;
     assert_eq!(report.fuel, expected.fuel);

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use node_remedy_sandbox::{
-    Action, Executor, NodeCondition, NodeSeen, Plugin, Remedied, RemedyDecision, RemedyTried,
+    Action, Executor, NodeCondition, NodeFacts, Plugin, Remedied, RemedyDecision, RemedyTried,
     Sandbox, limits,
 };
 use tokio::time::Instant;
@@ -31,8 +31,8 @@ static BUILT: LazyLock<Vec<u8>> = LazyLock::new(|| {
 static REMEDY: LazyLock<Arc<Plugin>> = LazyLock::new(|| SANDBOX.load(&BUILT).unwrap());
 
 /// A node whose label tells the guest what to do.
-fn node(deed: &str) -> NodeSeen {
-    NodeSeen {
+fn node(deed: &str) -> NodeFacts {
+    NodeFacts {
         name: "worker-3".to_owned(),
         labels: vec![("do".to_owned(), deed.to_owned())],
         ready: false,

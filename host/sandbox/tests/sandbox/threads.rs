@@ -99,7 +99,7 @@ async fn both_executors_make_the_same_report() {
 async fn what_does_not_fit_the_queue_is_refused_as_busy_and_nothing_begun() {
     let world = World::new();
     // One that is built in has no turns of its own before the threads'.
-    let code: &'static [u8] = compile::compile(&WASM).unwrap().leak();
+    let code: &'static [u8] = compile::pack(&compile::compile(&WASM).unwrap()).unwrap().leak();
     let hostile = SANDBOX.load_builtin(&WASM, code).unwrap();
     let executor = Executor::threads(&SANDBOX, 1).unwrap();
     let room = limits::CALLS_PER_THREAD_MAX + limits::CALLS_QUEUED_MAX;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use node_remedy_sandbox::{Heard, Sight, Unseen, Watch, Watcher, limits};
+use node_remedy_sandbox::{Sight, Unseen, Watch, WatchOutcome, Watcher, limits};
 use tokio::time::{Instant, sleep};
 
 use crate::guest::{SANDBOX, WASM, World};
@@ -43,28 +43,28 @@ impl Post {
         Self { world: World::new(), watch: Watch::new(Arc::clone(&WATCHER), known) }
     }
 
-    async fn hear_from(&mut self, from: &str, data: &[u8]) -> Heard {
+    async fn hear_from(&mut self, from: &str, data: &[u8]) -> WatchOutcome {
         let from: SocketAddr = from.parse().unwrap();
         self.watch.hear(from, data, &self.world.seams).await
     }
 
     /// From a known sender that waited long enough.
-    async fn hear(&mut self, data: &[u8]) -> Heard {
+    async fn hear(&mut self, data: &[u8]) -> WatchOutcome {
         sleep(limits::WATCH_EVERY).await;
         self.hear_from(NODE, data).await
     }
 
     async fn told(&mut self, data: &[u8]) -> String {
         match self.hear(data).await {
-            Heard::Seen(Sight::Sighting(fields)) => fields[0].1.clone(),
-            other @ (Heard::Seen(_) | Heard::Unseen(_)) => panic!("{other:?}"),
+            WatchOutcome::Seen(Sight::Sighting(fields)) => fields[0].1.clone(),
+            other @ (WatchOutcome::Seen(_) | WatchOutcome::Unseen(_)) => panic!("{other:?}"),
         }
     }
 
     async fn failure(&mut self, data: &[u8]) -> String {
         match self.hear(data).await {
-            Heard::Unseen(Unseen::Failed(why)) => why,
-            other @ (Heard::Seen(_) | Heard::Unseen(_)) => panic!("{other:?}"),
+            WatchOutcome::Unseen(Unseen::Failed(why)) => why,
+            other @ (WatchOutcome::Seen(_) | WatchOutcome::Unseen(_)) => panic!("{other:?}"),
         }
     }
 }
@@ -74,7 +74,7 @@ async fn only_a_known_sender_is_seen_and_not_more_often_than_it_may() {
     let mut post = Post::new();
     for stranger in ["10.9.0.9:1024", "127.0.0.1:7410", "[::1]:7410", "[::10.9.0.7]:7410"] {
         let heard = post.hear_from(stranger, b"who").await;
-        assert_eq!(heard, Heard::Unseen(Unseen::UnknownSender), "{stranger}");
+        assert_eq!(heard, WatchOutcome::Unseen(Unseen::UnknownSender), "{stranger}");
     }
     // Whatever port, and an IPv4 address however the socket spells it.
     for (from, peer) in [
@@ -83,20 +83,20 @@ async fn only_a_known_sender_is_seen_and_not_more_often_than_it_may() {
         ("[::ffff:10.9.0.7]:3", "10.9.0.7"),
     ] {
         sleep(limits::WATCH_EVERY).await;
-        let Heard::Seen(Sight::Sighting(fields)) = post.hear_from(from, b"who").await else {
+        let WatchOutcome::Seen(Sight::Sighting(fields)) = post.hear_from(from, b"who").await else {
             panic!("{from}")
         };
         assert_eq!(fields, [("peer".to_owned(), peer.to_owned())]);
     }
-    assert_eq!(post.hear_from(NODE, b"who").await, Heard::Unseen(Unseen::TooSoon));
+    assert_eq!(post.hear_from(NODE, b"who").await, WatchOutcome::Unseen(Unseen::TooSoon));
     sleep(limits::WATCH_EVERY.saturating_sub(Duration::from_millis(1))).await;
-    assert_eq!(post.hear_from(NODE, b"who").await, Heard::Unseen(Unseen::TooSoon));
+    assert_eq!(post.hear_from(NODE, b"who").await, WatchOutcome::Unseen(Unseen::TooSoon));
     let mut long = vec![0; limits::WATCH_BYTES_MAX];
-    assert_eq!(post.hear(&long).await, Heard::Seen(Sight::Ignore), "the longest");
+    assert_eq!(post.hear(&long).await, WatchOutcome::Seen(Sight::Ignore), "the longest");
     long.push(0);
-    assert_eq!(post.hear(&long).await, Heard::Unseen(Unseen::TooLarge(long.len())));
-    assert_eq!(post.hear(b"nothing").await, Heard::Seen(Sight::Ignore));
-    assert_eq!(post.hear(b"end").await, Heard::Seen(Sight::Finished(vec![])));
+    assert_eq!(post.hear(&long).await, WatchOutcome::Unseen(Unseen::TooLarge(long.len())));
+    assert_eq!(post.hear(b"nothing").await, WatchOutcome::Seen(Sight::Ignore));
+    assert_eq!(post.hear(b"end").await, WatchOutcome::Seen(Sight::Finished(vec![])));
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,7 +104,8 @@ async fn what_a_watcher_keeps_is_kept_for_each_sender_alone() {
     let mut post = Post::new();
     assert_eq!(post.told(b"count").await, "");
     assert_eq!(post.told(b"count").await, "+");
-    let Heard::Seen(Sight::Sighting(other)) = post.hear_from("10.9.0.8:1", b"count").await else {
+    let WatchOutcome::Seen(Sight::Sighting(other)) = post.hear_from("10.9.0.8:1", b"count").await
+    else {
         panic!("no sighting")
     };
     assert_eq!(other[0].1, "");
@@ -132,7 +133,9 @@ async fn a_watcher_that_misbehaves_sees_nothing() {
     }
     assert_eq!(post.told(b"act").await, "false", "there is no effect to begin");
     assert_eq!(post.told(b"forge").await, "fine\\nERROR \\u{1b}[2J");
-    let Heard::Seen(Sight::Sighting(many)) = post.hear(b"many").await else { panic!("none") };
+    let WatchOutcome::Seen(Sight::Sighting(many)) = post.hear(b"many").await else {
+        panic!("none")
+    };
     assert_eq!(many.len(), limits::FIELDS_MAX);
 }
 
@@ -154,8 +157,8 @@ async fn as_many_senders_are_known_as_may_be() {
         watch.hear(SocketAddr::new(address(number), 1_024), b"nothing", &world.seams).await
     };
     let last = limits::WATCH_SENDERS_MAX - 1;
-    assert_eq!(hears(last).await, Heard::Seen(Sight::Ignore));
-    assert_eq!(hears(last + 1).await, Heard::Unseen(Unseen::UnknownSender));
+    assert_eq!(hears(last).await, WatchOutcome::Seen(Sight::Ignore));
+    assert_eq!(hears(last + 1).await, WatchOutcome::Unseen(Unseen::UnknownSender));
 }
 
 #[test]

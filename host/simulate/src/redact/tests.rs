@@ -1,10 +1,10 @@
-//! What is blotted, and that everything else stays to the letter.
+//! What is redacted, and that everything else stays to the letter.
 
 use super::*;
 
 fn check(kind: Kind, source: &str, expected: &str) {
-    let blotted = Blotter::new(kind).text(source).unwrap();
-    assert_eq!(blotted, format!("{expected}{NOTE}"), "of {source}");
+    let redacted = Redactor::new(kind).text(source).unwrap();
+    assert_eq!(redacted, format!("{expected}{NOTE}"), "of {source}");
 }
 
 #[test]
@@ -84,20 +84,20 @@ fn what_is_no_credential_stays_to_the_letter() {
                  password: simulated\nuser: admin\nempty: {password: ''}\n\
                  env: [{name: PATH, value: 'a=b'}] # a comment: with a colon\n";
     for kind in [Kind::Scenario, Kind::Snapshot] {
-        assert_eq!(Blotter::new(kind).text(plain).unwrap(), plain);
+        assert_eq!(Redactor::new(kind).text(plain).unwrap(), plain);
     }
 }
 
 /// A scenario out of a report is played as it is.
 #[test]
-fn what_was_blotted_is_not_blotted_again() {
+fn what_was_redacted_is_not_redacted_again() {
     let source = "a: {user: root, password: hunter2}\nb: {password: other}\n";
-    let once = Blotter::new(Kind::Scenario).text(source).unwrap();
-    assert_eq!(Blotter::new(Kind::Scenario).text(&once).unwrap(), once);
+    let once = Redactor::new(Kind::Scenario).text(source).unwrap();
+    assert_eq!(Redactor::new(Kind::Scenario).text(&once).unwrap(), once);
 }
 
 #[test]
 fn what_nests_without_end_is_refused() {
     let deep = "[".repeat(1000);
-    assert!(Blotter::new(Kind::Scenario).text(&deep).is_err());
+    assert!(Redactor::new(Kind::Scenario).text(&deep).is_err());
 }

@@ -11,7 +11,7 @@ use crate::recorder::Collected;
 use crate::run::CLIENT;
 use crate::timeline::words::{Lanes, ms, plug_of};
 
-/// The facts, each as loud as it is in this story.
+/// The facts, each as loud as it is in this timeline.
 pub(super) fn of_facts(lanes: &Lanes<'_>, facts: &[Fact]) -> Vec<Entry> {
     let mut seen = Seen::default();
     let gone: BTreeSet<&str> = facts.iter().filter_map(uid_of_gone).collect();
@@ -124,14 +124,14 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         What::PowerChanged { node, .. } => (Device, lanes.power_of(node), Key),
         What::MachineReset { node, .. } => (Device, lanes.power_of(node), Normal),
         // The controller's own call tells that it was accepted.
-        What::BmcSaidYes { node, .. } | What::CloudSaidYes { node, .. } => {
+        What::BmcAccepted { node, .. } | What::CloudAccepted { node, .. } => {
             (Device, lanes.power_of(node), Detail)
         }
         What::BmcRefused { node, .. }
         | What::CloudRefused { node, .. }
         | What::InstanceTerminated { node } => (Device, lanes.power_of(node), Bad),
         What::PlugChanged { device, plug, .. } => (Device, plug_of(device, *plug), Normal),
-        What::PlugSaidYes { device, plug, .. } | What::PlugTold { device, plug, .. } => {
+        What::PlugAccepted { device, plug, .. } | What::PlugReported { device, plug, .. } => {
             (Device, plug_of(device, *plug), Detail)
         }
         What::PlugRefused { device, plug, .. } => (Device, plug_of(device, *plug), Bad),
@@ -152,9 +152,9 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         What::StorageCut { node } | What::StorageBack { node } => (Node, node.clone(), Normal),
         What::TwoWriters { volume, .. } => (Workload, volume.clone(), Bad),
         What::WriteRepeated { write, .. } => (Lane::Controller, write.clone(), Bad),
-        What::BmcTold { node, .. }
+        What::BmcReported { node, .. }
         | What::BmcSessions { node, .. }
-        | What::CloudTold { node, .. } => (Device, lanes.power_of(node), Detail),
+        | What::CloudReported { node, .. } => (Device, lanes.power_of(node), Detail),
         What::FenceState { node, .. }
         | What::IntentRecorded { node, .. }
         | What::ProofRecorded { node, .. }
@@ -162,8 +162,8 @@ fn place(lanes: &Lanes<'_>, what: &What) -> (Lane, String, Weight) {
         | What::ParkedRecorded { node, .. } => (Lane::Controller, node.clone(), Detail),
         What::Edited { object, .. } => (Lane::Controller, object.clone(), Normal),
         What::NodeLocked { node, .. } => (Lane::Controller, node.clone(), Normal),
-        What::WordSaid { node, .. } => (Lane::Controller, node.clone(), Normal),
-        What::ModeSaid { policy, .. } => (Lane::Controller, policy.clone(), Detail),
+        What::OperatorCommand { node, .. } => (Lane::Controller, node.clone(), Normal),
+        What::PolicyMode { policy, .. } => (Lane::Controller, policy.clone(), Detail),
         What::LeaderChanged { process } => (Lane::Controller, process.clone(), Detail),
     }
 }
@@ -257,7 +257,7 @@ fn weight_of_notice(notice: &Notice) -> Weight {
         | Notice::AskingAgain { .. }
         | Notice::JobEnded { .. }
         | Notice::DeviceBack { .. }
-        | Notice::WordTakenBack => Weight::Normal,
+        | Notice::VetoLifted => Weight::Normal,
         Notice::Held { .. } | Notice::Ignored { .. } => Weight::Detail,
     }
 }

@@ -7,7 +7,7 @@ use node_remedy_report::{Direction, Incident, JournalRow};
 use node_remedy_sandbox as sandbox;
 
 use crate::decode;
-use crate::recorder::{CallSeen, what};
+use crate::recorder::{RecordedCall, what};
 use crate::run::Played;
 use crate::timeline::proof;
 use crate::timeline::words::{journal, ms, state_word};
@@ -42,7 +42,7 @@ pub(super) fn incidents(played: &Played) -> Vec<Incident> {
     told.collect()
 }
 
-fn end_words(end: Option<&End>, call: Option<&CallSeen>) -> String {
+fn end_words(end: Option<&End>, call: Option<&RecordedCall>) -> String {
     match end {
         None => "not known yet".to_owned(),
         Some(End::Succeeded { state, .. }) => format!("read: {}", state_word(*state)),
@@ -54,7 +54,7 @@ fn end_words(end: Option<&End>, call: Option<&CallSeen>) -> String {
     }
 }
 
-fn exchanges(began: Time, call: &CallSeen) -> Vec<report::Exchange> {
+fn exchanges(began: Time, call: &RecordedCall) -> Vec<report::Exchange> {
     let told = call.exchanges.iter().map(|exchange| report::Exchange {
         at_ms: ms(began).saturating_add(exchange.at_ms),
         direction: match exchange.direction {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use node_remedy_report::{Lane, Refusal, Stretch, Weight};
+use node_remedy_report::{Interval, Lane, Refusal, Weight};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
 use node_remedy_world::scenario::NodeSpec;
@@ -22,8 +22,8 @@ pub(super) fn of_facts(
     lanes: &Lanes<'_>,
     facts: &[Fact],
     end_ms: u64,
-) -> Vec<Stretch> {
-    // Machines have power when a story begins; no fact says so.
+) -> Vec<Interval> {
+    // Machines have power when a timeline begins; no fact says so.
     let powered = |subject: String| {
         let on = Open { from_ms: 0, state: "on".to_owned(), weight: Weight::Normal };
         ((Lane::Device, subject), on)
@@ -53,14 +53,14 @@ pub(super) fn of_facts(
         }
     }
     done.extend(open.into_iter().map(|(key, before)| close(&key, before, end_ms)));
-    done.retain(|stretch| stretch.to_ms > stretch.from_ms);
+    done.retain(|interval| interval.to_ms > interval.from_ms);
     done
 }
 
 /// How long the controller held back, and by which guard.
-pub(super) fn of_refusals(refusals: &[Refusal]) -> Vec<Stretch> {
+pub(super) fn of_refusals(refusals: &[Refusal]) -> Vec<Interval> {
     let lasting = refusals.iter().filter(|refusal| refusal.last_ms > refusal.first_ms);
-    let stretch = |refusal: &Refusal| Stretch {
+    let interval = |refusal: &Refusal| Interval {
         from_ms: refusal.first_ms,
         to_ms: refusal.last_ms,
         lane: Lane::Controller,
@@ -68,11 +68,11 @@ pub(super) fn of_refusals(refusals: &[Refusal]) -> Vec<Stretch> {
         state: format!("not cut: {}", refusal.guard),
         weight: Weight::Normal,
     };
-    lasting.map(stretch).collect()
+    lasting.map(interval).collect()
 }
 
-fn close((lane, subject): &(Lane, String), before: Open, to_ms: u64) -> Stretch {
-    Stretch {
+fn close((lane, subject): &(Lane, String), before: Open, to_ms: u64) -> Interval {
+    Interval {
         from_ms: before.from_ms,
         to_ms,
         lane: *lane,

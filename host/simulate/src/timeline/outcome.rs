@@ -67,8 +67,8 @@ fn cut(played: &Played, refused: &[Refusal]) -> Vec<String> {
     };
     let (off, on) = (power(Power::Off), power(Power::On));
     let is_yes = |what: &What| what.taken().is_some_and(|taken| taken.command == "off");
-    let is_plug = |what: &What| matches!(what, What::PlugSaidYes { .. });
-    let is_cloud = |what: &What| matches!(what, What::CloudSaidYes { .. });
+    let is_plug = |what: &What| matches!(what, What::PlugAccepted { .. });
+    let is_cloud = |what: &What| matches!(what, What::CloudAccepted { .. });
     // Two outlets are switched off for one machine; what they did is told plug by plug.
     let by_plugs = count(played, is_plug) > 0;
     let said_yes = if by_plugs { off } else { count(played, is_yes) };

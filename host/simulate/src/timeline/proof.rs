@@ -28,10 +28,10 @@ pub(super) fn proof(played: &Played, name: &str, record: &Record) -> Option<Proo
         Evidence::Person(who) | Evidence::Report(who) => who.clone(),
     };
     let mut facts: Vec<String> = reads.iter().flat_map(|read| found(read)).collect();
-    if let Some(at) = proof.signs.lease_renewed.max(proof.signs.reported) {
+    if let Some(at) = proof.liveness.lease_renewed.max(proof.liveness.reported) {
         facts.push(format!("the node's last sign of life came at {}", clock(ms(at))));
     }
-    facts.push(format!("it was of boot {}", proof.signs.boot_id));
+    facts.push(format!("it was of boot {}", proof.liveness.boot_id));
     Some(Proof {
         grade: proof.grade.word().to_owned(),
         read_ms: last.map_or(ms(proof.at), |read| ms(read.intended_at)),

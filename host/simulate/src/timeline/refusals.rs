@@ -38,21 +38,21 @@ pub(super) fn unopened(collected: &Collected) -> Vec<report::Refusal> {
     all
 }
 
-struct Told {
+struct RefusalDraft {
     guard: &'static str,
     numbers: String,
     rule: &'static str,
     next: Option<String>,
 }
 
-fn told(reason: &Reason) -> Vec<Told> {
+fn told(reason: &Reason) -> Vec<RefusalDraft> {
     let one = |rule, next: &str| {
         let next = Some(next.to_owned());
-        vec![Told { guard: reason.guard(), numbers: reason.to_string(), rule, next }]
+        vec![RefusalDraft { guard: reason.guard(), numbers: reason.to_string(), rule, next }]
     };
     match reason {
         Reason::Hold(Hold::Gate(refusals)) => {
-            let told = refusals.iter().map(|refusal| Told {
+            let told = refusals.iter().map(|refusal| RefusalDraft {
                 guard: refusal_word(refusal),
                 numbers: refusal.to_string(),
                 rule: "A1, the gate",

@@ -55,7 +55,7 @@ impl AttachDetach {
         Self { believed: BTreeMap::new(), next_verify }
     }
 
-    /// Takes over what is attached before the story begins.
+    /// Takes over what is attached before the timeline begins.
     pub(crate) fn adopt(&mut self, api: &ApiServer) {
         for attachment in api.all(Kind::VolumeAttachment) {
             let volume = text(attachment, "/spec/source/persistentVolumeName").to_owned();

@@ -43,14 +43,14 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 #[derive(Debug)]
 pub(crate) struct NodeLifecycle {
     next_round: Time,
-    heard: BTreeMap<String, Heard>,
+    heard: BTreeMap<String, LastContact>,
     zones: BTreeMap<String, Zone>,
     every_zone_is_down: bool,
 }
 
 /// The last sign of life of a node: what it was, and when it was noticed.
 #[derive(Debug)]
-struct Heard {
+struct LastContact {
     renewed: String,
     reported: String,
     at: Time,
@@ -114,14 +114,17 @@ impl NodeLifecycle {
         let lease = stage.api.peek(&Key::within(Kind::Lease, LEASE_NAMESPACE, node));
         let renewed = lease.map_or("", |lease| text(lease, "/spec/renewTime"));
         let reported = condition(object, "Ready").map_or("", |one| text(one, "/lastHeartbeatTime"));
-        let heard = self.heard.entry(node.to_owned()).or_insert_with(|| Heard {
+        let heard = self.heard.entry(node.to_owned()).or_insert_with(|| LastContact {
             renewed: renewed.to_owned(),
             reported: reported.to_owned(),
             at: stage.now,
         });
         if heard.renewed != renewed || heard.reported != reported {
-            *heard =
-                Heard { renewed: renewed.to_owned(), reported: reported.to_owned(), at: stage.now };
+            *heard = LastContact {
+                renewed: renewed.to_owned(),
+                reported: reported.to_owned(),
+                at: stage.now,
+            };
         }
         let never_reported = condition(object, "Ready").is_none();
         let grace = if never_reported { STARTUP_GRACE } else { stage.timings.node_monitor_grace };

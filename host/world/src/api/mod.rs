@@ -160,7 +160,7 @@ impl ApiServer {
         self.shared(kind).map(AsRef::as_ref)
     }
 
-    /// Puts an object there as it is, status, UID and all: it was there before the story.
+    /// Puts an object there as it is, status, UID and all: it was there before the timeline.
     pub(crate) fn restore(&mut self, by: &str, kind: Kind, mut object: Value) {
         let key = Key::of(kind, &object);
         if object::uid(&object).is_empty() {

@@ -22,10 +22,10 @@ impl What {
     /// The power command that was accepted, if this says so.
     pub fn taken(&self) -> Option<Taken<'_>> {
         match self {
-            Self::BmcSaidYes { node, command, by } | Self::CloudSaidYes { node, command, by } => {
+            Self::BmcAccepted { node, command, by } | Self::CloudAccepted { node, command, by } => {
                 Some(Taken { node, plug: ("", 0), command, by })
             }
-            Self::PlugSaidYes { node, device, plug, command, by } => {
+            Self::PlugAccepted { node, device, plug, command, by } => {
                 Some(Taken { node, plug: (device, *plug), command, by })
             }
             _ => None,
@@ -35,9 +35,9 @@ impl What {
     /// The node of which a device said that it is off, or one of its plugs, if this says so.
     pub fn told_off(&self) -> Option<&str> {
         match self {
-            Self::BmcTold { node, power: Power::Off, .. }
-            | Self::PlugTold { node, power: Power::Off, .. } => Some(node),
-            Self::CloudTold { node, state, .. } => {
+            Self::BmcReported { node, power: Power::Off, .. }
+            | Self::PlugReported { node, power: Power::Off, .. } => Some(node),
+            Self::CloudReported { node, state, .. } => {
                 ["stopped", "terminated"].contains(&state.as_str()).then_some(node)
             }
             _ => None,
@@ -47,11 +47,11 @@ impl What {
     /// The process whose command to change something a device answered with this.
     pub fn commanded(&self) -> Option<&str> {
         match self {
-            Self::BmcSaidYes { command, by, .. }
+            Self::BmcAccepted { command, by, .. }
             | Self::BmcRefused { command, by, .. }
-            | Self::PlugSaidYes { command, by, .. }
+            | Self::PlugAccepted { command, by, .. }
             | Self::PlugRefused { command, by, .. }
-            | Self::CloudSaidYes { command, by, .. }
+            | Self::CloudAccepted { command, by, .. }
             | Self::CloudRefused { command, by, .. } => (command != "status").then_some(by),
             _ => None,
         }

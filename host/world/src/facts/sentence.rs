@@ -27,10 +27,10 @@ impl std::fmt::Display for What {
             Self::BmcChanged { node, of_another: false } => {
                 write!(f, "{node}: the BMC at its address is its own again")
             }
-            Self::BmcSaidYes { node, command, .. } => {
+            Self::BmcAccepted { node, command, .. } => {
                 write!(f, "{node}: the BMC said yes to {command}")
             }
-            Self::BmcTold { node, power, .. } => {
+            Self::BmcReported { node, power, .. } => {
                 write!(f, "{node}: the BMC said that it is {}", power.word())
             }
             Self::BmcRefused { node, command, code, .. } => {
@@ -43,19 +43,21 @@ impl std::fmt::Display for What {
                 let (whose, power) = (whose(node), power.word());
                 write!(f, "{whose}: {device}/{plug} {power} {}", cause.word())
             }
-            Self::PlugSaidYes { node, device, plug, command, .. } => {
+            Self::PlugAccepted { node, device, plug, command, .. } => {
                 write!(f, "{}: {device}/{plug} said yes to {command}", whose(node))
             }
-            Self::PlugTold { node, device, plug, power, .. } => {
+            Self::PlugReported { node, device, plug, power, .. } => {
                 write!(f, "{}: {device}/{plug} said that it is {}", whose(node), power.word())
             }
             Self::PlugRefused { node, device, plug, command, code, .. } => {
                 write!(f, "{}: {device}/{plug} refused {command} with {code}", whose(node))
             }
-            Self::CloudSaidYes { node, command, .. } => {
+            Self::CloudAccepted { node, command, .. } => {
                 write!(f, "{node}: EC2 said yes to {command}")
             }
-            Self::CloudTold { node, state, .. } => write!(f, "{node}: EC2 said that it is {state}"),
+            Self::CloudReported { node, state, .. } => {
+                write!(f, "{node}: EC2 said that it is {state}")
+            }
             Self::CloudRefused { node, command, reason, .. } => {
                 write!(f, "{node}: EC2 refused {command} with {reason}")
             }
@@ -116,9 +118,9 @@ impl std::fmt::Display for What {
             Self::NodeLocked { node, by, lasts } => {
                 write!(f, "{node}: {by} has its lock for {lasts} s")
             }
-            Self::WordSaid { fence, word, by, .. } => write!(f, "{fence}: {word} ({by})"),
-            Self::ModeSaid { policy, mode } if mode.is_empty() => write!(f, "{policy}: is gone"),
-            Self::ModeSaid { policy, mode } => write!(f, "{policy}: says mode {mode}"),
+            Self::OperatorCommand { fence, word, by, .. } => write!(f, "{fence}: {word} ({by})"),
+            Self::PolicyMode { policy, mode } if mode.is_empty() => write!(f, "{policy}: is gone"),
+            Self::PolicyMode { policy, mode } => write!(f, "{policy}: says mode {mode}"),
             Self::LeaderChanged { process } if process.is_empty() => {
                 write!(f, "node-remedy: nobody leads")
             }

@@ -88,7 +88,7 @@ pub enum What {
         cause: PowerCause,
     },
     /// The BMC accepted a power command; what it does about it is another matter.
-    BmcSaidYes {
+    BmcAccepted {
         /// Which node's BMC.
         node: String,
         /// `off`, `on`, `cycle`, `reset`, `soft-off`, or the command's number.
@@ -97,7 +97,7 @@ pub enum What {
         by: String,
     },
     /// The BMC answered a read of its power; what it said may be wrong.
-    BmcTold {
+    BmcReported {
         /// Which node's BMC.
         node: String,
         /// What it said.
@@ -116,7 +116,7 @@ pub enum What {
     BmcRefused {
         /// Which node's BMC.
         node: String,
-        /// As in `BmcSaidYes`.
+        /// As in `BmcAccepted`.
         command: String,
         /// The completion code.
         code: u8,
@@ -144,7 +144,7 @@ pub enum What {
         cause: PowerCause,
     },
     /// A PDU or switch accepted a command; what it does about it is another matter.
-    PlugSaidYes {
+    PlugAccepted {
         /// Whose machine hangs on the plug.
         node: String,
         /// The PDU or switch.
@@ -157,7 +157,7 @@ pub enum What {
         by: String,
     },
     /// A PDU or switch answered a read of a plug; what it said may be wrong.
-    PlugTold {
+    PlugReported {
         /// Whose machine hangs on the plug.
         node: String,
         /// The PDU or switch.
@@ -177,7 +177,7 @@ pub enum What {
         device: String,
         /// Which plug of it.
         plug: u64,
-        /// As in `PlugSaidYes`.
+        /// As in `PlugAccepted`.
         command: String,
         /// The error-status.
         code: u64,
@@ -185,7 +185,7 @@ pub enum What {
         by: String,
     },
     /// The cloud accepted a power command for an instance; what it does about it is another matter.
-    CloudSaidYes {
+    CloudAccepted {
         /// Which node's instance.
         node: String,
         /// `off`, `on`, `reset`.
@@ -194,7 +194,7 @@ pub enum What {
         by: String,
     },
     /// The cloud answered a read of an instance's state; what it said may be of a while ago.
-    CloudTold {
+    CloudReported {
         /// Which node's instance.
         node: String,
         /// `running`, `stopping`, `stopped`, … as EC2 calls it.
@@ -206,7 +206,7 @@ pub enum What {
     CloudRefused {
         /// Which node's instance.
         node: String,
-        /// As in `CloudSaidYes`, or `status`.
+        /// As in `CloudAccepted`, or `status`.
         command: String,
         /// The code of the refusal, such as `UnauthorizedOperation`.
         reason: String,
@@ -475,7 +475,7 @@ pub enum What {
         lasts: u64,
     },
     /// Somebody says a word about an incident.
-    WordSaid {
+    OperatorCommand {
         /// Which NodeFence.
         fence: String,
         /// Its node.
@@ -486,7 +486,7 @@ pub enum What {
         by: String,
     },
     /// A RemedyConfiguration says another mode.
-    ModeSaid {
+    PolicyMode {
         /// Which one.
         policy: String,
         /// `enforce` or `shadow`; empty when it is gone.
@@ -501,20 +501,20 @@ pub enum What {
 
 impl What {
     /// Whether this is about how node-remedy works and not about the cluster: judges need it, and
-    /// whoever reads a story is told by the decisions.
+    /// whoever reads a timeline is told by the decisions.
     pub fn is_inner(&self) -> bool {
         matches!(
             self,
-            Self::BmcTold { .. }
-                | Self::PlugTold { .. }
+            Self::BmcReported { .. }
+                | Self::PlugReported { .. }
                 | Self::BmcSessions { .. }
-                | Self::CloudTold { .. }
+                | Self::CloudReported { .. }
                 | Self::WriteRepeated { .. }
                 | Self::IntentRecorded { .. }
                 | Self::ProofRecorded { .. }
                 | Self::DeviceAwaited { .. }
                 | Self::ParkedRecorded { .. }
-                | Self::ModeSaid { .. }
+                | Self::PolicyMode { .. }
                 | Self::LeaderChanged { .. }
         )
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use node_remedy_devices::ec2::{self, Action, Asked, Cause, Change, Instance, Reply, State};
+use node_remedy_devices::ec2::{self, Action, Cause, Change, Ec2Request, Instance, Reply, State};
 
 use super::Machine;
 use crate::api::object::{Key, condition_status};
@@ -29,7 +29,7 @@ impl Machine {
         &mut self,
         stage: &mut Stage<'_>,
         by: &str,
-        asked: &Asked,
+        asked: &Ec2Request,
     ) -> Reply {
         let Some(instance) = &mut self.cloud else { return ec2::no_such_instance() };
         let was_ending = is_ending(instance);
@@ -112,8 +112,8 @@ fn told(node: &str, by: &str, event: &ec2::Event) -> What {
     };
     let command = command.to_owned();
     match event.outcome {
-        Ok(Some(state)) => What::CloudTold { node, state: state.name().to_owned(), by },
-        Ok(None) => What::CloudSaidYes { node, command, by },
+        Ok(Some(state)) => What::CloudReported { node, state: state.name().to_owned(), by },
+        Ok(None) => What::CloudAccepted { node, command, by },
         Err(code) => What::CloudRefused { node, command, reason: code.to_owned(), by },
     }
 }

@@ -404,7 +404,11 @@ fn said(node: &str, by: &str, event: &bmc::CommandEvent) -> Option<What> {
     let asked = (event.netfn, event.command);
     if asked == CHASSIS_STATUS && event.completion == 0 {
         let is_on = event.answer.first().is_some_and(|state| state & 1 == 1);
-        return Some(What::BmcTold { node, power: if is_on { Power::On } else { Power::Off }, by });
+        return Some(What::BmcReported {
+            node,
+            power: if is_on { Power::On } else { Power::Off },
+            by,
+        });
     }
     if asked != CHASSIS_CONTROL {
         return None;
@@ -419,7 +423,7 @@ fn said(node: &str, by: &str, event: &bmc::CommandEvent) -> Option<What> {
         None => "nothing".to_owned(),
     };
     Some(match event.completion {
-        0 => What::BmcSaidYes { node, command, by },
+        0 => What::BmcAccepted { node, command, by },
         code => What::BmcRefused { node, command, code, by },
     })
 }

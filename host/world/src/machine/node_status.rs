@@ -8,7 +8,7 @@ use crate::machine::spec::Spec;
 use crate::stage::CSI_DRIVER;
 use crate::time::{Time, seconds_stamp};
 
-/// The conditions that a healthy kubelet reports as False. One that a happening made True it goes on
+/// The conditions that a healthy kubelet reports as False. One that a fault made True it goes on
 /// reporting so, until another takes that back.
 const PRESSURES: [&str; 3] = ["MemoryPressure", "DiskPressure", "PIDPressure"];
 

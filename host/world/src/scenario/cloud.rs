@@ -1,4 +1,4 @@
-//! Reading the machines of a scenario that are instances of a cloud, and what befalls them.
+//! Reading the machines of a scenario that are instances of a cloud, and what happens to them.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl Reader {
         self.instance("cloudFault.node", &raw.node, instances);
         let (node, fault) = (raw.node.value.clone(), raw.fault.value.clone());
         if Faults::default().set(&fault, 1).is_err() {
-            self.no_such_cloud_fault("happenings.cloudFault.fault", &fault, &raw.fault);
+            self.no_such_cloud_fault("faults.cloudFault.fault", &fault, &raw.fault);
         }
         Event::CloudFault { node, fault, value: raw.value.unwrap_or(1) }
     }
@@ -99,7 +99,7 @@ impl Reader {
         if !instances.contains(&said.value.as_str()) {
             let found = &said.value;
             let what =
-                format!("happenings.{field}: found {found:?}, expected a node that is an instance");
+                format!("faults.{field}: found {found:?}, expected a node that is an instance");
             self.wrong(said.referenced, what);
         }
     }

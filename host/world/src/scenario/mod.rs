@@ -1,4 +1,4 @@
-//! A scenario: the cluster, what befalls it, and what must be true in the end.
+//! A scenario: the cluster, what happens to it, and what must be true in the end.
 //!
 //! Plain validated data. [`read`](Scenario::read) makes it from a file; everything that a
 //! file can get wrong is said there, with its place.
@@ -6,7 +6,7 @@
 mod cloud;
 pub(crate) mod duration;
 mod expectation;
-mod happening;
+mod fault;
 mod names;
 mod nodes;
 mod plugs;
@@ -25,6 +25,6 @@ pub use crate::time::START;
 pub use reader::{ScenarioError, ScenarioErrors};
 pub use spec::{
     ApiFault, ApiFaultKind, BmcSpec, ClockChange, ClockFault, CloudSpec, ControllerEvent,
-    DeviceSpec, Document, DumpSpec, Etcd, Event, Happening, NodeSpec, Order, Outage, PlugSpec,
-    Scenario, StatefulSetSpec, Trigger, VolumesSpec, Word,
+    DeviceSpec, Document, DumpSpec, Etcd, Event, Fault, NodeSpec, OperatorCommand, Order, Outage,
+    PlugSpec, Scenario, StatefulSetSpec, Trigger, VolumesSpec,
 };

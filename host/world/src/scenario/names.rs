@@ -11,7 +11,7 @@ pub(crate) fn is_object_name(name: &str) -> bool {
         && name.chars().all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-'))
 }
 
-/// Whom something can befall.
+/// Whom something can hit.
 pub(crate) struct Cast<'a> {
     /// Nodes by name, with their zones.
     pub(crate) nodes: &'a [(&'a str, Option<&'a str>)],

@@ -13,7 +13,7 @@ use crate::scenario::spec::{BmcSpec, DeviceSpec, NodeSpec};
 
 /// The most machines: what Kubernetes is tested with, three times over.
 pub(super) const NODES: usize = 15_000;
-/// How long a machine boots where nothing is said. Servers take minutes; a story does
+/// How long a machine boots where nothing is said. Servers take minutes; a timeline does
 /// not want to wait for them.
 pub(super) const BOOT_TIME: Duration = Duration::from_secs(45);
 

@@ -25,7 +25,7 @@ const COMMUNITY: &str = "simulated";
 
 /// What is said of a device of either kind.
 #[derive(Clone, Copy)]
-struct Said<'a> {
+struct DeviceDraft<'a> {
     path: &'static str,
     name: &'a Text,
     address: Option<&'a Text>,
@@ -40,7 +40,7 @@ impl Reader {
         for raw in pdus {
             let model = raw.make.as_ref().map_or(Some(Model::ApcRpdu2), |make| self.make(make));
             let plugs = raw.outlets.as_ref().map(|said| (said.value, said.referenced));
-            let said = Said {
+            let said = DeviceDraft {
                 path: "pdus",
                 name: &raw.name,
                 address: raw.address.as_ref(),
@@ -52,7 +52,7 @@ impl Reader {
         }
         for raw in switches {
             let plugs = raw.ports.as_ref().map(|said| (said.value, said.referenced));
-            let said = Said {
+            let said = DeviceDraft {
                 path: "switches",
                 name: &raw.name,
                 address: raw.address.as_ref(),
@@ -77,8 +77,8 @@ impl Reader {
         found.map(|(_, model)| *model)
     }
 
-    fn device(&mut self, said: Said<'_>, model: Model, devices: &mut Vec<DeviceSpec>) {
-        let Said { path, name, .. } = said;
+    fn device(&mut self, said: DeviceDraft<'_>, model: Model, devices: &mut Vec<DeviceSpec>) {
+        let DeviceDraft { path, name, .. } = said;
         if !is_object_name(&name.value) {
             self.not_a_name(&format!("{path}.name"), name);
         }
@@ -199,7 +199,7 @@ switches: [{ name: leaf }]
 nodes:
 - { name: one, feeds: [pdu-a/1, pdu-b/1], port: leaf/3 }
 - { name: two, count: 2, feeds: [pdu-a/3] }
-happenings:
+faults:
 - { at: 9s, deviceFault: { device: leaf, fault: stuck } }
 - { at: 9s, plugOffByHand: pdu-b/7 }
 expect: [{ fact: podCreated }]";
@@ -255,7 +255,7 @@ expect: [{ fact: podCreated }]";
                 expect![[r#"
                 s.yaml:4:20: switches.name: found "pdu-a" twice, expected distinct names
                 s.yaml:6:49: nodes.port: found "leaf", expected a switch of this scenario
-                s.yaml:9:36: happenings.deviceFault.device: found "leaf", expected a PDU or switch of this scenario"#]],
+                s.yaml:9:36: faults.deviceFault.device: found "leaf", expected a PDU or switch of this scenario"#]],
             ),
             (
                 "name: leaf }",
@@ -289,20 +289,20 @@ expect: [{ fact: podCreated }]";
                 "device: leaf",
                 "device: stem",
                 expect![[
-                    r#"s.yaml:9:36: happenings.deviceFault.device: found "stem", expected a PDU or switch of this scenario"#
+                    r#"s.yaml:9:36: faults.deviceFault.device: found "stem", expected a PDU or switch of this scenario"#
                 ]],
             ),
             (
                 "stuck",
                 "stock",
                 expect![[
-                    r#"s.yaml:9:49: happenings.deviceFault.fault: found "stock", expected one of drop, delay, dup, silent, dead, no_input, community, set_status, wrong_id, wrong_oid, stuck, off_after, reply_lost, flip_back, stale, says_off, tables_differ, truncate, none"#
+                    r#"s.yaml:9:49: faults.deviceFault.fault: found "stock", expected one of drop, delay, dup, silent, dead, no_input, community, set_status, wrong_id, wrong_oid, stuck, off_after, reply_lost, flip_back, stale, says_off, tables_differ, truncate, none"#
                 ]],
             ),
             (
                 "pdu-b/7",
                 "pdu-b/70",
-                expect!["s.yaml:10:28: happenings.plugOffByHand: found 70, pdu-b has 1 to 24"],
+                expect!["s.yaml:10:28: faults.plugOffByHand: found 70, pdu-b has 1 to 24"],
             ),
         ];
         for (good, bad, expected) in rows {

@@ -37,7 +37,7 @@ pub(super) struct RawScenario {
     #[serde(default)]
     pub(super) configuration: Vec<Spanned<RawConfiguration>>,
     #[serde(default)]
-    pub(super) happenings: Vec<Spanned<RawHappening>>,
+    pub(super) faults: Vec<Spanned<RawFault>>,
     #[serde(default)]
     pub(super) expect: Vec<RawExpectation>,
     #[serde(default)]
@@ -163,7 +163,7 @@ pub(super) struct RawConfiguration {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct RawHappening {
+pub(super) struct RawFault {
     pub(super) at: Option<Text>,
     pub(super) when: Option<RawTrigger>,
     pub(super) after: Option<Text>,

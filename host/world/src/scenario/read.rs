@@ -8,9 +8,9 @@ use serde_json::Value;
 use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
-    RawCluster, RawConfiguration, RawExpectation, RawHappening, RawScenario, RawStatefulSet, Text,
+    RawCluster, RawConfiguration, RawExpectation, RawFault, RawScenario, RawStatefulSet, Text,
 };
-use super::{Expectation, duration, happening};
+use super::{Expectation, duration, fault};
 use crate::api::Kind;
 use crate::api::object::{name, namespace, text};
 use crate::rng::Rng;
@@ -91,14 +91,14 @@ impl Reader {
         let instances = nodes.iter().filter(|node| node.cloud.is_some());
         let instances: Vec<&str> = instances.map(|node| node.name.as_str()).collect();
         let cast = Cast { nodes: &names, devices: &devices, instances: &instances, controllers };
-        let mut happenings = Vec::new();
-        for happening in &raw.happenings {
-            let rng = Rng::named(raw.seed, &format!("happening {}", happening.referenced.line()));
-            let at = happening.referenced;
-            happenings.extend(happening::read(self, &happening.value, at, &cast, rng));
-            self.in_time(&happening.value, &raw.duration);
+        let mut faults = Vec::new();
+        for fault in &raw.faults {
+            let rng = Rng::named(raw.seed, &format!("happening {}", fault.referenced.line()));
+            let at = fault.referenced;
+            faults.extend(fault::read(self, &fault.value, at, &cast, rng));
+            self.in_time(&fault.value, &raw.duration);
         }
-        happenings.sort_by_key(|happening| happening.at);
+        faults.sort_by_key(|fault| fault.at);
         Scenario {
             title: raw.title,
             seed: raw.seed,
@@ -121,7 +121,7 @@ impl Reader {
                 .flat_map(|entry| self.configuration(entry.value, entry.referenced, load))
                 .collect(),
             existing: Vec::new(),
-            happenings,
+            faults,
             expect: raw.expect.iter().map(|one| self.expectation(one)).collect(),
             expect_without: raw.expect_without.iter().map(|one| self.expectation(one)).collect(),
             nodes,
@@ -139,19 +139,19 @@ impl Reader {
         said.value
     }
 
-    /// What would come when the story is over never comes.
-    fn in_time(&mut self, happening: &RawHappening, story: &Text) {
-        let Some(duration) = duration::read(&story.value) else { return };
+    /// What would come when the timeline is over never comes.
+    fn in_time(&mut self, fault: &RawFault, timeline: &Text) {
+        let Some(duration) = duration::read(&timeline.value) else { return };
         let mut latest = Duration::ZERO;
-        let fields = [("at", happening.at.as_ref()), ("within", happening.within.as_ref())];
+        let fields = [("at", fault.at.as_ref()), ("within", fault.within.as_ref())];
         for (field, said) in fields {
             let Some(said) = said else { continue };
             latest = latest.saturating_add(duration::read(&said.value).unwrap_or_default());
             if latest >= duration {
                 let what = format!(
-                    "happenings.{field}: found {:?}, expected that it happens before the story is \
+                    "faults.{field}: found {:?}, expected that it happens before the timeline is \
                      over, whose duration is {}",
-                    said.value, story.value
+                    said.value, timeline.value
                 );
                 self.wrong(said.referenced, what);
                 return;

@@ -23,7 +23,7 @@ use crate::api::Kind;
 use crate::api::object::{condition_status, list, name, part, remove, set, text};
 use crate::rng::Rng;
 use crate::scenario::reader::Reader;
-use crate::scenario::spec::{BmcSpec, Document, Event, Happening, NodeSpec, Scenario};
+use crate::scenario::spec::{BmcSpec, Document, Event, Fault, NodeSpec, Scenario};
 use crate::setup::{BMC_ADDRESS_ANNOTATION, BMC_ADDRESS_COLUMN, INVENTORY, IPMI_PORT};
 use crate::stage::CSI_DRIVER;
 use crate::time::{START, seconds_stamp};
@@ -37,7 +37,7 @@ const LOST_AT: Duration = Duration::from_mins(1);
 const KNOWN_MAX: usize = 20;
 /// What the title says besides where the cluster only tells what it would do.
 const SHADOW_PLAYED: &str = ", and mode: shadow is played as enforce";
-/// How long the story lasts.
+/// How long the timeline lasts.
 const DURATION: Duration = Duration::from_mins(15);
 /// The controller's namespace, where the credentials are made up.
 const NAMESPACE: &str = "node-remedy";
@@ -109,7 +109,7 @@ impl Scenario {
             stateful_sets: Vec::new(),
             configuration: Vec::new(),
             existing: Vec::new(),
-            happenings: Vec::new(),
+            faults: Vec::new(),
             expect: Vec::new(),
             expect_without: Vec::new(),
         };
@@ -144,9 +144,9 @@ impl Scenario {
             reader.wrong(Location::UNKNOWN, what);
         }
         let events = nodes().flat_map(|node| loss.how.events(node));
-        let happening = |what| Happening { at: LOST_AT, when: None, what };
-        let happenings: Vec<Happening> = events.map(happening).collect();
-        scenario.happenings.extend(happenings);
+        let fault = |what| Fault { at: LOST_AT, when: None, what };
+        let faults: Vec<Fault> = events.map(fault).collect();
+        scenario.faults.extend(faults);
         if reader.errors.is_empty() { Ok(scenario) } else { Err(ScenarioErrors(reader.errors)) }
     }
 
@@ -160,7 +160,7 @@ impl Scenario {
             Kind::Node => {
                 if condition_status(&item, "Ready") != "True" {
                     let what = Event::NetworkLost(name(&item).to_owned());
-                    self.happenings.push(Happening { at: Duration::ZERO, when: None, what });
+                    self.faults.push(Fault { at: Duration::ZERO, when: None, what });
                 }
                 self.nodes.push(node(&item, bmc_address));
                 self.existing.push(item);
@@ -215,7 +215,7 @@ fn items(mut document: Value) -> Vec<Value> {
     }
 }
 
-/// The story has its own calendar: what was, was at its beginning.
+/// The timeline has its own calendar: what was, was at its beginning.
 fn restart_times(item: &mut Value) {
     let start = json!(seconds_stamp(START));
     let metadata = part(item, "metadata");

@@ -13,7 +13,7 @@ use crate::facts::Power;
 use crate::scenario::expectation::{Expectation, Pattern};
 use crate::timings::Timings;
 
-/// The story to be told.
+/// The timeline to be told.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// One line that says what it is about.
@@ -46,8 +46,8 @@ pub struct Scenario {
     pub configuration: Vec<Document>,
     /// Objects of a snapshot, which keep their UIDs and status. No file can give them.
     pub existing: Vec<Value>,
-    /// What befalls the cluster, in order of time.
-    pub happenings: Vec<Happening>,
+    /// What hits the cluster, in order of time.
+    pub faults: Vec<Fault>,
     /// What must be true at the end of a run under node-remedy.
     pub expect: Vec<Expectation>,
     /// What must be true at the end of the same run without it.
@@ -205,9 +205,9 @@ pub struct Document {
     pub object: Value,
 }
 
-/// Something that befalls the cluster.
+/// Something that hits the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Happening {
+pub struct Fault {
     /// How long after the start, or after what it waits for.
     pub at: Duration,
     /// What has to happen before.
@@ -216,7 +216,7 @@ pub struct Happening {
     pub what: Event,
 }
 
-/// What a happening waits for.
+/// What a fault waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     /// A fact that this speaks of.
@@ -225,7 +225,7 @@ pub struct Trigger {
     pub time: usize,
 }
 
-/// What can befall a cluster.
+/// What can hit a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The kubelet process of a node ends; its pods run on.
@@ -350,17 +350,17 @@ pub enum Event {
         lasts: Duration,
     },
     /// Somebody says a word about the incident of a node; nothing where it has none.
-    Word {
+    OperatorCommand {
         /// Whose.
         node: String,
         /// Which.
-        says: Word,
+        says: OperatorCommand,
     },
     /// The clock of the control plane's machine is set so many milliseconds ahead or back.
     ServerClock(i64),
     /// Somebody saves the cluster's data, or sets it back.
     Etcd(Etcd),
-    /// Something befalls node-remedy itself; whoever plays it sees to that.
+    /// Something hits node-remedy itself; whoever plays it sees to that.
     OfController(ControllerEvent),
 }
 
@@ -376,7 +376,7 @@ pub enum Etcd {
 
 /// What a person says about an incident, as the command line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum OperatorCommand {
     /// The first off may be sent.
     Approve,
     /// Try again.
@@ -389,7 +389,7 @@ pub enum Word {
     ConfirmOff,
 }
 
-impl Word {
+impl OperatorCommand {
     /// Every word, as scenarios have it.
     pub const ALL: [(&str, Self); 5] = [
         ("approve", Self::Approve),
@@ -413,7 +413,7 @@ pub struct DumpSpec {
     pub big_endian: bool,
 }
 
-/// What can befall node-remedy.
+/// What can hit node-remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControllerEvent {
     /// One of its processes ends, at whatever it waits for, and is started again later.

@@ -9,7 +9,7 @@ use super::*;
 use crate::facts::{Fact, VOCABULARY, What};
 use crate::time::Time;
 
-const GOOD: &str = "title: a story
+const GOOD: &str = "title: a timeline
 duration: 5m
 nodes:
 - { name: node-a, zone: rack-1, bmc: { password: secret, faults: { stuck: 1 } } }
@@ -20,7 +20,7 @@ workloads:
 configuration:
 - file: two.yaml
 - object: { apiVersion: v1, kind: Secret, metadata: { name: s, namespace: d } }
-happenings:
+faults:
 - { at: 90s, nodeComesBack: node-a }
 - { at: 60s, kubeletStops: node-a }
 - { at: 70s, within: 12s, rackSilent: [rack-2] }
@@ -60,7 +60,7 @@ fn check(text: &str, expected: &Expect) {
 #[test]
 fn a_good_scenario_is_read_whole() {
     let read = parse(GOOD).unwrap();
-    assert_eq!((read.title.as_str(), read.seed), ("a story", 1));
+    assert_eq!((read.title.as_str(), read.seed), ("a timeline", 1));
     let names: Vec<&str> = read.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(
         (names.len(), names[0], names[1], names[12]),
@@ -75,13 +75,13 @@ fn a_good_scenario_is_read_whole() {
         read.configuration.iter().map(|document| document.source.as_str()).collect();
     assert_eq!(objects, ["two.yaml", "two.yaml", "s.yaml"]);
     assert_eq!(read.configuration[0].object["data"]["power"], "off");
-    assert_eq!(read.happenings.len(), 14);
-    assert_eq!(read.happenings[0].what, Event::KubeletStops("node-a".to_owned()));
+    assert_eq!(read.faults.len(), 14);
+    assert_eq!(read.faults[0].what, Event::KubeletStops("node-a".to_owned()));
     let silent: Vec<Duration> = read
-        .happenings
+        .faults
         .iter()
-        .filter(|happening| matches!(happening.what, Event::NetworkLost(_)))
-        .map(|happening| happening.at)
+        .filter(|fault| matches!(fault.what, Event::NetworkLost(_)))
+        .map(|fault| fault.at)
         .collect();
     assert_eq!(silent.len(), 12);
     let (first, last) = (silent.iter().min().unwrap(), silent.iter().max().unwrap());
@@ -114,66 +114,66 @@ fn mistakes_are_named_with_their_place() {
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, ahead: 5s, drift: 3 }",
-            expect!["s.yaml:14:40: happenings.clockFault: expected one of ahead, back and drift"],
+            expect!["s.yaml:14:40: faults.clockFault: expected one of ahead, back and drift"],
         ),
         (
             "kubeletStops: node-a",
             "clockFault: { controller: 1, drift: 101 }",
             expect![
-                "s.yaml:14:50: happenings.clockFault.drift: found 101, expected thousandths from -100 to 100"
+                "s.yaml:14:50: faults.clockFault.drift: found 101, expected thousandths from -100 to 100"
             ],
         ),
         (
             "kubeletStops: node-a",
             "edit: { kind: Nod, name: node-a, merge: { a: 1 } }",
             expect![[
-                r#"s.yaml:14:28: happenings.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, Job, PodDisruptionBudget, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, FencePlugin, NodeFence, RemedyBudget, RemedyPause, NodeMaintenance, NetworkFence"#
+                r#"s.yaml:14:28: faults.edit.kind: found "Nod", expected one of Node, Pod, Namespace, ConfigMap, Secret, Event, Event, PersistentVolume, PersistentVolumeClaim, Lease, StatefulSet, DaemonSet, Job, PodDisruptionBudget, VolumeAttachment, CSINode, CSIDriver, RemedyConfiguration, FenceConfiguration, FencePlugin, NodeFence, RemedyBudget, RemedyPause, NodeMaintenance, NetworkFence"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "edit: { kind: Node, name: node-a }",
             expect![
-                "s.yaml:14:20: happenings.edit.merge: expected fields with edit, and none with remove"
+                "s.yaml:14:20: faults.edit.merge: expected fields with edit, and none with remove"
             ],
         ),
         (
             "kubeletStops: node-a",
             "remove: { kind: Secret, name: bmc }",
-            expect!["s.yaml:14:22: happenings.remove.namespace: expected one for a Secret"],
+            expect!["s.yaml:14:22: faults.remove.namespace: expected one for a Secret"],
         ),
         (
             "kubeletStops: node-a",
             "nodeCondition: { node: node-z, type: KernelDeadlock, status: 'True', reason: Hung }",
             expect![[
-                r#"s.yaml:14:37: happenings.nodeCondition.node: found "node-z", expected a node of this scenario"#
+                r#"s.yaml:14:37: faults.nodeCondition.node: found "node-z", expected a node of this scenario"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "nodeCondition: { node: node-a, type: KernelDeadlock, status: Yes, reason: Hung }",
             expect![[
-                r#"s.yaml:14:75: happenings.nodeCondition.status: found "Yes", expected True, False or Unknown"#
+                r#"s.yaml:14:75: faults.nodeCondition.status: found "Yes", expected True, False or Unknown"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "nodeEvent: { node: node-z, reason: KernelOops }",
             expect![[
-                r#"s.yaml:14:33: happenings.nodeEvent.node: found "node-z", expected a node of this scenario"#
+                r#"s.yaml:14:33: faults.nodeEvent.node: found "node-z", expected a node of this scenario"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "serverClock: { ahead: 5s, back: 3s }",
-            expect!["s.yaml:14:27: happenings.serverClock: expected one of ahead and back"],
+            expect!["s.yaml:14:27: faults.serverClock: expected one of ahead and back"],
         ),
         (
             "kubeletStops: node-a",
             "cloudFault: { node: node-a, fault: gremlin }",
             expect![[r#"
-            s.yaml:14:34: happenings.cloudFault.node: found "node-a", expected a node that is an instance
-            s.yaml:14:49: happenings.cloudFault.fault: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, hibernated, truncate, none"#]],
+            s.yaml:14:34: faults.cloudFault.node: found "node-a", expected a node that is an instance
+            s.yaml:14:49: faults.cloudFault.fault: found "gremlin", expected one of silent, unreachable, delay, throttled, unavailable, denied, blind, unknown, no_capacity, forgets, stuck, slow_stop, slow_start, stale, reply_lost, fails_inside, garbled, hibernated, truncate, none"#]],
         ),
         (
             "bmc: { password: secret, faults: { stuck: 1 } }",
@@ -189,14 +189,14 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "otherRemedy: { node: node-z, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:35: happenings.otherRemedy.node: found "node-z", expected a node of this scenario"#
+                r#"s.yaml:14:35: faults.otherRemedy.node: found "node-z", expected a node of this scenario"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "word: { node: node-a, says: maybe }",
             expect![[
-                r#"s.yaml:14:42: happenings.word.says: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
+                r#"s.yaml:14:42: faults.word.says: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
             ]],
         ),
         (
@@ -208,7 +208,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "controllerKilled: { controller: 2, lasts: 5s }",
             expect![
-                "s.yaml:14:46: happenings.controllerKilled.controller: found 2, expected 1 to 1, the scenario's controllers"
+                "s.yaml:14:46: faults.controllerKilled.controller: found 2, expected 1 to 1, the scenario's controllers"
             ],
         ),
         (
@@ -220,59 +220,57 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "apiFault: { fault: gone, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:33: happenings.apiFault.fault: found "gone", expected one of unavailable, answerLost, carriedOutLate, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, watchesFreeze, denied, and takes with slow, carriedOutLate and watchesLag only"#
+                r#"s.yaml:14:33: faults.apiFault.fault: found "gone", expected one of unavailable, answerLost, carriedOutLate, throttled, conflict, slow, watchesBreak, historyGone, watchesLag, watchesFreeze, denied, and takes with slow, carriedOutLate and watchesLag only"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "apiFault: { fault: throttled, percent: 101, lasts: 5s }",
-            expect!["s.yaml:14:53: happenings.apiFault.percent: found 101, expected 1 to 100"],
+            expect!["s.yaml:14:53: faults.apiFault.percent: found 101, expected 1 to 100"],
         ),
         (
             "kubeletStops: node-a",
             "apiFault: { fault: denied, verb: read, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:47: happenings.apiFault.verb: found "read", expected one of create, delete, get, list, patch, update, watch"#
+                r#"s.yaml:14:47: faults.apiFault.verb: found "read", expected one of create, delete, get, list, patch, update, watch"#
             ]],
         ),
         (
             "kubeletStops: node-a",
             "apiFault: { fault: denied, resource: secret, lasts: 5s }",
             expect![[
-                r#"s.yaml:14:51: happenings.apiFault.resource: found "secret", expected one of configmaps, events, fenceconfigurations, fenceconfigurations/status, fenceplugins, fenceplugins/status, jobs, leases, networkfences, nodefences, nodefences/status, nodes, persistentvolumeclaims, persistentvolumes, pods, pods/eviction, pods/status, remedybudgets, remedybudgets/status, remedyconfigurations, remedyconfigurations/status, remedypauses, secrets, volumeattachments"#
+                r#"s.yaml:14:51: faults.apiFault.resource: found "secret", expected one of configmaps, events, fenceconfigurations, fenceconfigurations/status, fenceplugins, fenceplugins/status, jobs, leases, networkfences, nodefences, nodefences/status, nodes, persistentvolumeclaims, persistentvolumes, pods, pods/eviction, pods/status, remedybudgets, remedybudgets/status, remedyconfigurations, remedyconfigurations/status, remedypauses, secrets, volumeattachments"#
             ]],
         ),
         (
             "at: 60s, kubeletStops: node-a",
             "when: { fact: nodeReddy }, kubeletStops: node-a",
             expect![[
-                r#"s.yaml:14:19: happenings.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcChanged, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:14:19: faults.when.fact: found "nodeReddy", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcAccepted, bmcReported, bmcChanged, bmcRefused, bmcSessions, plugChanged, plugAccepted, plugReported, plugRefused, cloudAccepted, cloudReported, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, operatorCommand, policyMode, leaderChanged"#
             ]],
         ),
         (
             "at: 60s, kubeletStops: node-a",
             "when: { fact: podGone, time: 0 }, kubeletStops: node-a",
-            expect!["s.yaml:14:34: happenings.when.time: found 0, expected 1 or more"],
+            expect!["s.yaml:14:34: faults.when.time: found 0, expected 1 or more"],
         ),
         (
             "at: 60s, kubeletStops",
             "kubeletStops",
             expect![
-                "s.yaml:14:3: happenings: found neither at nor when, expected at, or when (and after)"
+                "s.yaml:14:3: faults: found neither at nor when, expected at, or when (and after)"
             ],
         ),
         (
             "at: 60s, kubeletStops",
             "at: 60s, after: 5s, kubeletStops",
-            expect![
-                "s.yaml:14:3: happenings: found at with after, expected at, or when (and after)"
-            ],
+            expect!["s.yaml:14:3: faults: found at with after, expected at, or when (and after)"],
         ),
         (
-            "title: a story",
-            "titel: a story",
+            "title: a timeline",
+            "titel: a timeline",
             expect![
-                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, happenings, expect, expectWithout"
+                "s.yaml:1:1: unknown field `titel`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, faults, expect, expectWithout"
             ],
         ),
         (
@@ -288,23 +286,23 @@ fn mistakes_are_named_with_their_place() {
             "name: Node_A",
             expect![[r#"
             s.yaml:4:11: nodes.name: found "Node_A", expected lower-case letters, digits and dashes, at most 63
-            s.yaml:13:29: happenings.nodeComesBack: found "node-a", expected a node of this scenario
-            s.yaml:14:28: happenings.kubeletStops: found "node-a", expected a node of this scenario"#]],
+            s.yaml:13:29: faults.nodeComesBack: found "node-a", expected a node of this scenario
+            s.yaml:14:28: faults.kubeletStops: found "node-a", expected a node of this scenario"#]],
         ),
         (
             "name: node-a",
             "name: spare-01",
             expect![[r#"
             s.yaml:5:11: nodes.name: found "spare-01" twice, expected distinct names
-            s.yaml:13:29: happenings.nodeComesBack: found "node-a", expected a node of this scenario
-            s.yaml:14:28: happenings.kubeletStops: found "node-a", expected a node of this scenario"#]],
+            s.yaml:13:29: faults.nodeComesBack: found "node-a", expected a node of this scenario
+            s.yaml:14:28: faults.kubeletStops: found "node-a", expected a node of this scenario"#]],
         ),
         (
             "count: 12",
             "count: 0",
             expect![[r#"
             s.yaml:5:25: nodes.count: found 0, expected 1 to 15000
-            s.yaml:15:40: happenings.rackSilent: found "rack-2", expected a node or a zone of this scenario"#]],
+            s.yaml:15:40: faults.rackSilent: found "rack-2", expected a node or a zone of this scenario"#]],
         ),
         ("count: 12", "count: many", expect![[r#"s.yaml:5:25: found "many", expected u64"#]]),
         (
@@ -351,7 +349,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStops: node-z",
             expect![[
-                r#"s.yaml:14:28: happenings.kubeletStops: found "node-z", expected a node of this scenario"#
+                r#"s.yaml:14:28: faults.kubeletStops: found "node-z", expected a node of this scenario"#
             ]],
         ),
         (
@@ -364,34 +362,34 @@ fn mistakes_are_named_with_their_place() {
         (
             "{ at: 60s, kubeletStops: node-a }",
             "{ at: 60s }",
-            expect!["s.yaml:14:3: happenings: found 0 things that happen, expected one an entry"],
+            expect!["s.yaml:14:3: faults: found 0 things that happen, expected one an entry"],
         ),
         (
             "rackSilent: [rack-2]",
             "rackSilent: [rack-3]",
             expect![[
-                r#"s.yaml:15:40: happenings.rackSilent: found "rack-3", expected a node or a zone of this scenario"#
+                r#"s.yaml:15:40: faults.rackSilent: found "rack-3", expected a node or a zone of this scenario"#
             ]],
         ),
         (
             "at: 60s",
             "at: 5m",
             expect![[
-                r#"s.yaml:14:9: happenings.at: found "5m", expected that it happens before the story is over, whose duration is 5m"#
+                r#"s.yaml:14:9: faults.at: found "5m", expected that it happens before the timeline is over, whose duration is 5m"#
             ]],
         ),
         (
             "at: 60s",
             "at: 60s, within: 6m",
             expect![[
-                r#"s.yaml:14:22: happenings.within: found "6m", expected that it happens before the story is over, whose duration is 5m"#
+                r#"s.yaml:14:22: faults.within: found "6m", expected that it happens before the timeline is over, whose duration is 5m"#
             ]],
         ),
         (
             "fact: podGone",
             "fact: podgone",
             expect![[
-                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcSaidYes, bmcTold, bmcChanged, bmcRefused, bmcSessions, plugChanged, plugSaidYes, plugTold, plugRefused, cloudSaidYes, cloudTold, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, wordSaid, modeSaid, leaderChanged"#
+                r#"s.yaml:17:11: expect.fact: found "podgone", expected one of kubeletStopped, kubeletStarted, networkLost, networkBack, machineHung, machineResumed, kernelDumpStarted, kernelDumpWritten, powerChanged, machineReset, bmcAccepted, bmcReported, bmcChanged, bmcRefused, bmcSessions, plugChanged, plugAccepted, plugReported, plugRefused, cloudAccepted, cloudReported, cloudRefused, instanceTerminated, nodeReady, nodeCreated, nodeDeleted, taintAdded, taintRemoved, cordoned, uncordoned, podCreated, podScheduled, podPhase, podTerminating, podGone, volumeAttached, volumeDetached, detachRequested, writerStarted, writerStopped, storageCut, storageBack, twoWriters, writeRepeated, fenceState, intentRecorded, proofRecorded, deviceAwaited, parkedRecorded, edited, nodeLocked, operatorCommand, policyMode, leaderChanged"#
             ]],
         ),
         (
@@ -427,7 +425,7 @@ fn what_is_no_scenario_is_refused() {
     check(
         "a: 1\n---\nb: 2",
         &expect![
-            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, happenings, expect, expectWithout"
+            "s.yaml:1:1: unknown field `a`, expected one of title, seed, duration, untilCalm, shuffle, cluster, nodes, pdus, switches, controllers, secondInstallation, workloads, configuration, faults, expect, expectWithout"
         ],
     );
     check("title: a\ntitle: b", &expect!["s.yaml:2:1: duplicate mapping key: title"]);

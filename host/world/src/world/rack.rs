@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use node_remedy_devices::UnknownFault;
-use node_remedy_devices::snmp::{Cause, Change, PlugEvent, Said, Saying};
+use node_remedy_devices::snmp::{Cause, Change, PlugEvent, PlugReport, Saying};
 
 use super::World;
 use crate::agenda::Actor;
@@ -56,8 +56,8 @@ impl World {
         self.rack.get(number)?.agent.next_change().map(Time)
     }
 
-    /// What befalls a device, and what people do to plugs.
-    pub(super) fn befall_devices(&mut self, what: &Event) {
+    /// What hits a device, and what people do to plugs.
+    pub(super) fn apply_to_devices(&mut self, what: &Event) {
         let now = self.now.0;
         let named = |name: &str| self.rack.iter().position(|device| device.name == name);
         if let Event::DeviceFault { device, fault, value } = what
@@ -136,19 +136,19 @@ impl World {
         machine.map(|machine| machine.spec.name.clone()).unwrap_or_default()
     }
 
-    fn told(&self, number: usize, Said { plug, what }: Said, process: &str) -> What {
+    fn told(&self, number: usize, PlugReport { plug, what }: PlugReport, process: &str) -> What {
         let node = self.hangs_on(number, plug);
         let device = self.rack.get(number).map(|device| device.name.clone()).unwrap_or_default();
         let (plug, by) = (plug.into(), process.to_owned());
         match what {
             Saying::Yes(change) => {
-                What::PlugSaidYes { node, device, plug, command: command(change), by }
+                What::PlugAccepted { node, device, plug, command: command(change), by }
             }
             Saying::Refused(change, code) => {
                 let (command, code) = (command(change), code.into());
                 What::PlugRefused { node, device, plug, command, code, by }
             }
-            Saying::Reads { on } => What::PlugTold { node, device, plug, power: power(on), by },
+            Saying::Reads { on } => What::PlugReported { node, device, plug, power: power(on), by },
         }
     }
 }

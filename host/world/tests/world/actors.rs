@@ -15,7 +15,7 @@ duration: 10m
 cluster: {{ nodeMonitorGrace: 16s, nodeMonitorPeriod: 30s }}
 nodes: [{{ name: n, count: {count} }}]
 expect: [{{ fact: podCreated }}]
-happenings: [{{ at: 60s, rackSilent: [{}] }}]",
+faults: [{{ at: 60s, rackSilent: [{}] }}]",
         lost.join(", ")
     )))
 }
@@ -79,7 +79,7 @@ duration: 10m
 nodes: [{ name: n, count: 3 }]
 workloads: { statefulSets: [{ name: db, replicas: 1 }] }
 expect: [{ fact: podCreated }]
-happenings: [{ at: 60s, kubeletStops: n-1 }]",
+faults: [{ at: 60s, kubeletStops: n-1 }]",
     ));
     let unknown = first(&world, 60.0, "n-1: Ready Unknown").unwrap();
     let terminating = first(&world, 60.0, "db-0: Terminating").unwrap();
@@ -95,7 +95,7 @@ duration: 5m
 nodes: [{ name: n, count: 2 }]
 workloads: { statefulSets: [{ name: db, replicas: 1 }] }
 expect: [{ fact: podCreated }]
-happenings:
+faults:
 - { at: 60s, cordon: n-1 }
 - { at: 61s, forceDeletePod: default/db-0 }",
     ));
@@ -116,7 +116,7 @@ nodes: [{{ name: n, count: 3 }}]
 workloads:
   statefulSets: [{{ name: db, replicas: 2, toleration: 300s, parallel: {parallel} }}]
 expect: [{{ fact: podCreated }}]
-happenings:
+faults:
 - {{ at: 60s, kubeletStops: n-1 }}
 - {{ at: 100s, forceDeletePod: default/db-1 }}"
         )));
@@ -139,7 +139,7 @@ nodes: [{{ name: n, count: 3 }}]
 workloads:
   statefulSets: [{{ name: db, replicas: 3, parallel: {parallel} }}]
 expect: [{{ fact: podCreated }}]
-happenings:
+faults:
 {lost}- {{ at: 65s, edit: {{ kind: StatefulSet, namespace: default, name: db, \
              merge: {{ spec: {{ replicas: 1 }} }} }} }}"
         )));

@@ -39,7 +39,7 @@ nodes:
 - { name: later }
 - { name: none, bmc: { present: false } }
 expect: [{ fact: podCreated }]
-happenings:
+faults:
 - { at: 60s, bmcFault: { node: later, fault: silent } }
 - { at: 120s, bmcFault: { node: later, fault: silent, value: 0 } }",
     ));

@@ -10,7 +10,7 @@ use node_remedy_world::time::after;
 use crate::stage::{first, parse, run, seconds, timeline};
 
 /// Three instances, one of which replaces another, with what is to happen.
-fn scenario(happenings: &str) -> node_remedy_world::Scenario {
+fn scenario(faults: &str) -> node_remedy_world::Scenario {
     parse(&format!(
         "title: test
 duration: 10m
@@ -22,8 +22,8 @@ workloads:
   statefulSets:
   - {{ name: db, replicas: 2, toleration: 10s, parallel: true }}
 expect: [{{ fact: podCreated }}]
-happenings:
-{happenings}"
+faults:
+{faults}"
     ))
 }
 

@@ -1,11 +1,11 @@
-//! Whole stories, compared with what was measured on a real control plane with the same
+//! Whole timelines, compared with what was measured on a real control plane with the same
 //! grace period (16 s), toleration (10 s) and driver times.
 
 use node_remedy_world::facts::What;
 
 use crate::stage::{first, run, scenario, timeline};
 
-/// When people act in the stories below; the pod has been Terminating for a while.
+/// When people act in the timelines below; the pod has been Terminating for a while.
 const ACT: f64 = 120.0;
 
 #[test]

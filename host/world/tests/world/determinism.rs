@@ -8,14 +8,14 @@ use node_remedy_world::time::after;
 
 use crate::stage::{parse, run, scenario, timeline};
 
-const STORY: &str = "- { at: 60s, powerOffByHand: node-a }
+const SCENARIO: &str = "- { at: 60s, powerOffByHand: node-a }
 - { at: 120s, taintOutOfService: node-a }
 - { at: 180s, powerOnByHand: node-a }";
 
 #[test]
 fn the_same_seed_gives_the_same_facts_and_another_seed_others() {
-    let mut other = scenario(STORY);
-    let (one, two) = (run(&scenario(STORY)), run(&scenario(STORY)));
+    let mut other = scenario(SCENARIO);
+    let (one, two) = (run(&scenario(SCENARIO)), run(&scenario(SCENARIO)));
     assert_eq!(one.facts(), two.facts());
     assert_eq!(one.turns(), two.turns());
     other.seed += 1;
@@ -24,7 +24,7 @@ fn the_same_seed_gives_the_same_facts_and_another_seed_others() {
 
 #[test]
 fn the_steps_in_which_time_passes_do_not_matter() {
-    let scenario = scenario(STORY);
+    let scenario = scenario(SCENARIO);
     let whole = run(&scenario);
     let mut stepped = World::new(&scenario);
     for ms in (0..=600_000).step_by(137) {
@@ -36,15 +36,15 @@ fn the_steps_in_which_time_passes_do_not_matter() {
 
 #[test]
 fn another_boot_time_changes_the_timeline() {
-    let mut slow = scenario(STORY);
+    let mut slow = scenario(SCENARIO);
     slow.nodes[0].boot_time *= 2;
-    assert_ne!(timeline(&run(&slow)), timeline(&run(&scenario(STORY))));
+    assert_ne!(timeline(&run(&slow)), timeline(&run(&scenario(SCENARIO))));
 }
 
 #[test]
 fn a_world_can_be_moved_to_another_thread() {
     fn is_send<T: Send>(_: &T) {}
-    is_send(&World::new(&scenario(STORY)));
+    is_send(&World::new(&scenario(SCENARIO)));
 }
 
 /// Prints the simulation's speed; asserts only that there was something to measure.
@@ -57,7 +57,7 @@ duration: 20m
 nodes: [{{ name: n, count: {nodes} }}]
 workloads: {{ statefulSets: [{{ name: db, replicas: {nodes}, parallel: true }}] }}
 expect: [{{ fact: podCreated }}]
-happenings: [{{ at: 60s, powerOffByHand: n-1 }}]"
+faults: [{{ at: 60s, powerOffByHand: n-1 }}]"
         ))
     };
     for nodes in [3, 9] {

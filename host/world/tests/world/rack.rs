@@ -18,7 +18,7 @@ const PORT_1_DOWN: &str = "302d020101040973696d756c61746564a31d02010902010002010
 const ME: Peer<'_> = Peer { process: "me", line: 1 };
 
 /// Two machines on two PDUs and a switch; the second has a BMC, too.
-fn rack(happenings: &str) -> String {
+fn rack(faults: &str) -> String {
     format!(
         "title: test
 seed: 7
@@ -38,8 +38,8 @@ workloads:
   - {{ name: db, replicas: 1, toleration: 10s }}
 expect:
 - {{ fact: podCreated }}
-happenings:
-{happenings}"
+faults:
+{faults}"
     )
 }
 

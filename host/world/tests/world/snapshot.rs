@@ -1,4 +1,4 @@
-//! A story made from a cluster's own objects: as they are, pods run on, one node is lost.
+//! A timeline made from a cluster's own objects: as they are, pods run on, one node is lost.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn snapshot() -> String {
     json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string()
 }
 
-/// The story in which the kubelet of this node stops.
+/// The timeline in which the kubelet of this node stops.
 fn losing(node: &str) -> Result<Scenario, ScenarioErrors> {
     let is_lost = |name: &str, _: &BTreeMap<String, String>| name == node;
     let loss = Loss { said: node, is_lost: &is_lost, how: LossHow::KubeletStops };
@@ -64,7 +64,7 @@ fn a_snapshot_goes_on_and_its_node_is_lost() {
 }
 
 #[test]
-fn what_a_cluster_only_tells_is_done_in_its_story() {
+fn what_a_cluster_only_tells_is_done_in_its_timeline() {
     let scenario = losing("node-a").unwrap();
     assert_eq!(scenario.title, "node-a is lost, and mode: shadow is played as enforce");
     let is_policy = |item: &&Value| item["kind"] == "RemedyConfiguration";
@@ -98,18 +98,18 @@ fn a_node_that_the_snapshot_does_not_show_cannot_be_lost() {
 
 #[test]
 fn a_rack_loses_its_network_or_its_power() {
-    let story = |how| {
+    let timeline = |how| {
         let is_lost = |name: &str, _: &BTreeMap<String, String>| name != "node-b";
         let loss = Loss { said: "rack=b", is_lost: &is_lost, how };
         Scenario::from_snapshot("c.yaml", &snapshot(), &loss).unwrap()
     };
-    let switch = story(LossHow::NetworkLost);
+    let switch = timeline(LossHow::NetworkLost);
     assert!(switch.title.starts_with("rack=b loses its network"), "{}", switch.title);
     let world = run(&switch);
     assert!(first(&world, 59.0, "node-a: the network is gone").is_some());
     assert_eq!(first(&world, 59.0, "node-a: power off"), None);
     assert_eq!(first(&world, 59.0, "node-b: the network is gone"), None);
-    let power = story(LossHow::Dark);
+    let power = timeline(LossHow::Dark);
     assert!(power.title.starts_with("rack=b goes dark"), "{}", power.title);
     let world = run(&power);
     assert!(first(&world, 59.0, "node-a: power off").is_some());

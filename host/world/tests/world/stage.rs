@@ -8,7 +8,7 @@ use node_remedy_world::time::{after, between};
 use node_remedy_world::{Scenario, World};
 
 /// A scenario of three nodes and a StatefulSet `db` of two, with what is to happen.
-pub(crate) fn scenario(happenings: &str) -> Scenario {
+pub(crate) fn scenario(faults: &str) -> Scenario {
     parse(&format!(
         "title: test
 seed: 7
@@ -23,8 +23,8 @@ workloads:
   - {{ name: db, replicas: 2, toleration: 10s }}
 expect:
 - {{ fact: podCreated }}
-happenings:
-{happenings}"
+faults:
+{faults}"
     ))
 }
 

@@ -151,7 +151,7 @@ impl Account {
             "RebootInstances" => {
                 return (200, response(action, "<return>true</return>"));
             }
-            // Its group finds it unwell, and ends it.
+            // Its group finds it unhealthy, and ends it.
             "StopInstances" if instance.place == Some("InService") => TERMINATED,
             "StopInstances" => STOPPED,
             "StartInstances" => RUNNING,

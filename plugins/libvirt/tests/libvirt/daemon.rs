@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use node_remedy_plugin_libvirt::Libvirt;
 use node_remedy_sdk::testing::faults::{Fault as Row, Sessions};
-use node_remedy_sdk::testing::{Said, Stream, TestHost, Trace};
+use node_remedy_sdk::testing::{Stream, StreamEvent, TestHost, Trace};
 use node_remedy_sdk::{Action, Failure, FenceMethod, Outcome, Request};
 
 /// As most calls are allowed to take.
@@ -214,7 +214,7 @@ impl Daemon {
     }
 
     /// The answer as it goes over the wire.
-    fn said(&mut self, now_ms: u64, message: &[u8]) -> Vec<(u64, Said)> {
+    fn said(&mut self, now_ms: u64, message: &[u8]) -> Vec<(u64, StreamEvent)> {
         let number_at = |index: usize| {
             u32::from_be_bytes(message[index * 4..index * 4 + 4].try_into().unwrap())
         };
@@ -249,33 +249,38 @@ impl Daemon {
         self.has_hung_up |= fault.as_ref().is_some_and(hangs_up);
         match fault {
             Some(Fault::Silent) => Vec::new(),
-            Some(Fault::Close) => vec![(5, Said::End)],
+            Some(Fault::Close) => vec![(5, StreamEvent::End)],
             Some(Fault::Midway) => {
-                vec![(5, Said::Bytes(bytes[..bytes.len() - 2].to_vec())), (1, Said::Broken)]
+                vec![
+                    (5, StreamEvent::Bytes(bytes[..bytes.len() - 2].to_vec())),
+                    (1, StreamEvent::Broken),
+                ]
             }
-            Some(Fault::Raw(raw)) => vec![(5, Said::Bytes(raw.to_vec())), (1, Said::End)],
+            Some(Fault::Raw(raw)) => {
+                vec![(5, StreamEvent::Bytes(raw.to_vec())), (1, StreamEvent::End)]
+            }
             Some(Fault::Drip(ms)) => {
                 let drops = bytes.iter().zip(1..);
-                drops.map(|(byte, n)| (n * ms, Said::Bytes(vec![*byte]))).collect()
+                drops.map(|(byte, n)| (n * ms, StreamEvent::Bytes(vec![*byte]))).collect()
             }
             Some(Fault::Unasked(count)) => {
                 let event = [28, 0x2000_8086, 1, 107, 2, 0, 0].into_iter().flat_map(number);
                 let event: Vec<u8> = event.collect();
-                vec![(5, Said::Bytes(event.repeat(count))), (5, Said::Bytes(bytes))]
+                vec![(5, StreamEvent::Bytes(event.repeat(count))), (5, StreamEvent::Bytes(bytes))]
             }
             Some(Fault::Length(_) | Fault::Head(..) | Fault::Payload(_) | Fault::Refuse(..))
-            | None => vec![(5, Said::Bytes(bytes))],
+            | None => vec![(5, StreamEvent::Bytes(bytes))],
         }
     }
 }
 
 impl Stream for Daemon {
-    fn hear(&mut self, now_ms: u64, _: u64, data: &[u8]) -> Vec<(u64, Said)> {
+    fn hear(&mut self, now_ms: u64, _: u64, data: &[u8]) -> Vec<(u64, StreamEvent)> {
         if data.is_empty() {
             return match &self.greeting {
                 Some(bytes) if bytes.is_empty() => Vec::new(),
-                Some(bytes) => vec![(3, Said::Bytes(bytes.clone()))],
-                None => vec![(3, Said::End)],
+                Some(bytes) => vec![(3, StreamEvent::Bytes(bytes.clone()))],
+                None => vec![(3, StreamEvent::End)],
             };
         }
         self.unread.extend(data);

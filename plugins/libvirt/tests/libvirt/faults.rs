@@ -130,7 +130,7 @@ fn a_silent_daemon_is_left_before_the_deadline() {
 /// Every byte of every answer, changed in four ways.
 #[test]
 fn no_single_wrong_byte_makes_a_machine_that_runs_read_off() {
-    use node_remedy_sdk::testing::{Said, Stream};
+    use node_remedy_sdk::testing::{Stream, StreamEvent};
     struct Flips {
         daemon: Daemon,
         at: usize,
@@ -138,10 +138,10 @@ fn no_single_wrong_byte_makes_a_machine_that_runs_read_off() {
         said: usize,
     }
     impl Stream for Flips {
-        fn hear(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Said)> {
+        fn hear(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, StreamEvent)> {
             let mut said = self.daemon.hear(now_ms, peer, data);
             for one in &mut said {
-                let Said::Bytes(bytes) = &mut one.1 else { continue };
+                let StreamEvent::Bytes(bytes) = &mut one.1 else { continue };
                 for byte in bytes {
                     if self.said == self.at {
                         *byte ^= self.with;

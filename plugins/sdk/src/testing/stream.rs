@@ -15,14 +15,14 @@ use crate::{Connection, NetError, Part};
 /// A device in memory that speaks over streams.
 ///
 /// ```
-/// use node_remedy_sdk::testing::{Said, Stream};
+/// use node_remedy_sdk::testing::{StreamEvent, Stream};
 ///
 /// struct Prompt;
 ///
 /// impl Stream for Prompt {
-///     fn hear(&mut self, _: u64, _: u64, data: &[u8]) -> Vec<(u64, Said)> {
+///     fn hear(&mut self, _: u64, _: u64, data: &[u8]) -> Vec<(u64, StreamEvent)> {
 ///         let is_open = data.is_empty();
-///         is_open.then(|| (10, Said::Bytes(b"login: ".to_vec()))).into_iter().collect()
+///         is_open.then(|| (10, StreamEvent::Bytes(b"login: ".to_vec()))).into_iter().collect()
 ///     }
 /// }
 /// assert_eq!(Prompt.hear(0, 1, b"").len(), 1);
@@ -30,11 +30,11 @@ use crate::{Connection, NetError, Part};
 pub trait Stream {
     /// What it says to some bytes, and how long each takes. `peer` tells connections apart; the first
     /// bytes of each are none: it is open.
-    fn hear(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Said)>;
+    fn hear(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, StreamEvent)>;
 }
 
-impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Said)>> Stream for F {
-    fn hear(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, Said)> {
+impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, StreamEvent)>> Stream for F {
+    fn hear(&mut self, now_ms: u64, peer: u64, data: &[u8]) -> Vec<(u64, StreamEvent)> {
         self(now_ms, peer, data)
     }
 }
@@ -42,13 +42,13 @@ impl<F: FnMut(u64, u64, &[u8]) -> Vec<(u64, Said)>> Stream for F {
 /// What comes over a stream.
 ///
 /// ```
-/// use node_remedy_sdk::testing::Said;
+/// use node_remedy_sdk::testing::StreamEvent;
 ///
-/// let said = [(20, Said::Bytes(b"bye".to_vec())), (20, Said::End)];
-/// assert_ne!(said[1].1, Said::Broken);
+/// let said = [(20, StreamEvent::Bytes(b"bye".to_vec())), (20, StreamEvent::End)];
+/// assert_ne!(said[1].1, StreamEvent::Broken);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum StreamEvent {
     /// These bytes.
     Bytes(Vec<u8>),
     /// Its end.
@@ -58,7 +58,7 @@ pub enum Said {
 }
 
 enum Link {
-    Device { device: Rc<RefCell<dyn Stream>>, coming: RefCell<VecDeque<(u64, Said)>> },
+    Device { device: Rc<RefCell<dyn Stream>>, coming: RefCell<VecDeque<(u64, StreamEvent)>> },
     Socket(TcpStream),
 }
 
@@ -173,18 +173,18 @@ impl TestConnection {
         };
         self.world.now_ms.set(now_ms.max(at_ms));
         match said {
-            Said::Bytes(mut bytes) => {
+            StreamEvent::Bytes(mut bytes) => {
                 let rest = bytes.split_off(bytes.len().min(max));
                 if !rest.is_empty() {
-                    coming.push_front((at_ms, Said::Bytes(rest)));
+                    coming.push_front((at_ms, StreamEvent::Bytes(rest)));
                 }
                 Ok(Some(bytes))
             }
-            Said::End => {
-                coming.push_front((at_ms, Said::End));
+            StreamEvent::End => {
+                coming.push_front((at_ms, StreamEvent::End));
                 Ok(Some(Vec::new()))
             }
-            Said::Broken => {
+            StreamEvent::Broken => {
                 self.is_broken.set(true);
                 Err(NetError::Closed)
             }
@@ -228,7 +228,7 @@ impl Connection for TestConnection {
         match self.next(max, cut_ms)? {
             Some(bytes) => {
                 let secrets = self.secrets.borrow();
-                let bytes = secrets.iter().fold(bytes, |bytes, secret| blot(bytes, secret));
+                let bytes = secrets.iter().fold(bytes, |bytes, secret| redact(bytes, secret));
                 let at_ms = self.world.now_ms();
                 self.world.trace(Trace::Received { at_ms, bytes: bytes.clone() });
                 Ok(bytes)
@@ -255,7 +255,7 @@ impl Drop for TestConnection {
 }
 
 /// Where it stands whole in one piece; the real host looks across pieces, too.
-fn blot(mut bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
+fn redact(mut bytes: Vec<u8>, secret: &[u8]) -> Vec<u8> {
     for at in 0..bytes.len() {
         if !secret.is_empty() && bytes.get(at..).is_some_and(|rest| rest.starts_with(secret)) {
             bytes.iter_mut().skip(at).take(secret.len()).for_each(|byte| *byte = b'*');

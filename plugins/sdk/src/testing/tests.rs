@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Said, TestHost};
+use super::{StreamEvent, TestHost};
 use crate::testing::device::{Device, Trace};
 use crate::{
     Cipher, Connection, Datagram, Extension, Hash, Host, HttpRequest, HttpResponse, Key, NetError,
@@ -191,10 +191,12 @@ fn a_web_server_takes_time_and_no_more_than_there_is() {
 /// Greets, echoes in two pieces, and closes at `bye`.
 fn parrot() -> Rc<RefCell<impl super::Stream>> {
     Rc::new(RefCell::new(|_: u64, _: u64, data: &[u8]| match data {
-        b"" => vec![(5, Said::Bytes(b"hello".to_vec()))],
-        b"bye" => vec![(1, Said::End)],
-        b"break" => vec![(1, Said::Broken)],
-        data => vec![(10, Said::Bytes(data.to_vec())), (0, Said::Bytes(b"!".to_vec()))],
+        b"" => vec![(5, StreamEvent::Bytes(b"hello".to_vec()))],
+        b"bye" => vec![(1, StreamEvent::End)],
+        b"break" => vec![(1, StreamEvent::Broken)],
+        data => {
+            vec![(10, StreamEvent::Bytes(data.to_vec())), (0, StreamEvent::Bytes(b"!".to_vec()))]
+        }
     }))
 }
 

@@ -4,13 +4,13 @@ use crate::bindings::node_remedy::fence::op;
 use crate::bindings::node_remedy::fence::types::{Failure, FailureKind, Outcome, PlugState, Request};
 
 /// What an attack comes to, as the guest sees it.
-pub(crate) type Told = Result<Outcome, Failure>;
+pub(crate) type AttackResult = Result<Outcome, Failure>;
 
 /// What was asked, with its parameters by name.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a>(pub(crate) &'a Request);
+pub(crate) struct AttackRequest<'a>(pub(crate) &'a Request);
 
-impl<'a> Asked<'a> {
+impl<'a> AttackRequest<'a> {
     pub(crate) fn get(self, name: &str) -> &'a str {
         let found = self.0.parameters.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()

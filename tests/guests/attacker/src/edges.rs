@@ -1,19 +1,19 @@
 //! Just so much of something, for the twins of the limits: what passes just below a limit, and the first
 //! that does not.
 
-use crate::answers::{Asked, Told, failed, found};
+use crate::answers::{AttackRequest, AttackResult, failed, found};
 use crate::bindings::node_remedy::fence::credentials::{self, Extension, Hash};
 use crate::bindings::node_remedy::fence::net::{self, Part};
 use crate::bindings::node_remedy::fence::op;
 use crate::bindings::node_remedy::fence::types::{Failure, PlugInfo, PlugState, PlugsRequest};
 use crate::{network, resources};
 
-pub fn size(asked: Asked<'_>) -> usize {
+pub fn size(asked: AttackRequest<'_>) -> usize {
     usize::try_from(asked.number()).unwrap_or_default()
 }
 
 /// So many sockets, one after the other; by the last one the device is heard.
-pub fn sockets_one_by_one(asked: Asked<'_>) -> Told {
+pub fn sockets_one_by_one(asked: AttackRequest<'_>) -> AttackResult {
     for _ in 1..asked.number() {
         net::udp("bmc").map_err(network::refused)?;
     }
@@ -21,7 +21,7 @@ pub fn sockets_one_by_one(asked: Asked<'_>) -> Told {
 }
 
 /// So many datagrams, of which one is answered.
-pub fn datagrams(asked: Asked<'_>) -> Told {
+pub fn datagrams(asked: AttackRequest<'_>) -> AttackResult {
     let device = net::udp("bmc").map_err(network::refused)?;
     for _ in 1..asked.number() {
         device.send(b"status").map_err(network::refused)?;
@@ -31,14 +31,14 @@ pub fn datagrams(asked: Asked<'_>) -> Told {
 }
 
 /// One datagram of so many bytes.
-pub fn long_datagram(asked: Asked<'_>) -> Told {
+pub fn long_datagram(asked: AttackRequest<'_>) -> AttackResult {
     let device = net::udp("bmc").map_err(network::refused)?;
     network::ask(&device, &vec![b'x'; size(asked)])?;
     Ok(found(PlugState::On, &format!("{} bytes", asked.number())))
 }
 
 /// A farewell of so many bytes.
-pub fn farewell(asked: Asked<'_>) -> Told {
+pub fn farewell(asked: AttackRequest<'_>) -> AttackResult {
     let device = net::udp("bmc").map_err(network::refused)?;
     device.farewell(&vec![b'x'; size(asked)]);
     network::ask(&device, b"status")?;
@@ -46,14 +46,14 @@ pub fn farewell(asked: Asked<'_>) -> Told {
 }
 
 /// One write of so many bytes.
-pub fn write(asked: Asked<'_>) -> Told {
+pub fn write(asked: AttackRequest<'_>) -> AttackResult {
     let line = net::tcp("line").map_err(network::refused)?;
     line.write(&[Part::Bytes(vec![b'x'; size(asked)])]).map_err(network::refused)?;
     resources::heard(&format!("{} bytes written", asked.number()))
 }
 
 /// So many bytes over the whole call, the last piece the shortest.
-pub fn write_all(asked: Asked<'_>) -> Told {
+pub fn write_all(asked: AttackRequest<'_>) -> AttackResult {
     let line = net::tcp("line").map_err(network::refused)?;
     let mut left = size(asked);
     while left > 0 {
@@ -65,7 +65,7 @@ pub fn write_all(asked: Asked<'_>) -> Told {
 }
 
 /// So many operations with one key.
-pub fn key_operations(asked: Asked<'_>) -> Told {
+pub fn key_operations(asked: AttackRequest<'_>) -> AttackResult {
     let refused = |refused| failed(&format!("{refused:?}"));
     let account = credentials::open("account").map_err(refused)?;
     let key = account.session_key(Hash::Sha1, b"x").map_err(refused)?;
@@ -76,7 +76,7 @@ pub fn key_operations(asked: Asked<'_>) -> Told {
 }
 
 /// So many keys of SNMPv3.
-pub fn usm_keys(asked: Asked<'_>) -> Told {
+pub fn usm_keys(asked: AttackRequest<'_>) -> AttackResult {
     let refused = |refused| failed(&format!("{refused:?}"));
     let account = credentials::open("account").map_err(refused)?;
     for engine in 0..size(asked) {
@@ -87,7 +87,7 @@ pub fn usm_keys(asked: Asked<'_>) -> Told {
 }
 
 /// One operation over so many bytes.
-pub fn credential_data(asked: Asked<'_>) -> Told {
+pub fn credential_data(asked: AttackRequest<'_>) -> AttackResult {
     let refused = |refused| failed(&format!("{refused:?}"));
     let account = credentials::open("account").map_err(refused)?;
     account.mac(Hash::Sha256, &vec![7; size(asked)]).map_err(refused)?;
@@ -95,7 +95,7 @@ pub fn credential_data(asked: Asked<'_>) -> Told {
 }
 
 /// Reads until so many bytes have come.
-pub fn read_all(asked: Asked<'_>) -> Told {
+pub fn read_all(asked: AttackRequest<'_>) -> AttackResult {
     let line = net::tcp("line").map_err(network::refused)?;
     line.write(&[Part::Bytes(format!("{}\n", asked.number()).into_bytes())])
         .map_err(network::refused)?;
@@ -110,7 +110,7 @@ pub fn read_all(asked: Asked<'_>) -> Told {
 }
 
 /// So many lines, each as long as a line can be.
-pub fn log_lines(asked: Asked<'_>) -> Told {
+pub fn log_lines(asked: AttackRequest<'_>) -> AttackResult {
     for _ in 0..asked.number() {
         op::log(op::Level::Info, &"x".repeat(1 << 10));
     }
@@ -118,7 +118,7 @@ pub fn log_lines(asked: Asked<'_>) -> Told {
 }
 
 /// So many things that it knows of the machine.
-pub fn fields(asked: Asked<'_>) -> Told {
+pub fn fields(asked: AttackRequest<'_>) -> AttackResult {
     let mut told = resources::heard("fields")?;
     told.identity = (0..asked.number()).map(|one| (format!("x-{one}"), "y".to_owned())).collect();
     Ok(told)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bindings::exports::node_remedy::fence::method::Guest;
 use bindings::node_remedy::fence::types::{Failure, PlugInfo, PlugsRequest, Request};
 
-use crate::answers::{Asked, Told, failed};
+use crate::answers::{AttackRequest, AttackResult, failed};
 
 mod alloc;
 mod answers;
@@ -31,9 +31,9 @@ struct Attacker;
 static HAS_RUN: AtomicBool = AtomicBool::new(false);
 
 impl Guest for Attacker {
-    fn run(request: Request) -> Told {
+    fn run(request: Request) -> AttackResult {
         let ran_before = HAS_RUN.swap(true, Ordering::Relaxed);
-        let asked = Asked(&request);
+        let asked = AttackRequest(&request);
         match request.plug.as_str() {
             "fetch" => network::fetch(asked),
             "login-data" => network::login_data(asked),

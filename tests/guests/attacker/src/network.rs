@@ -1,13 +1,13 @@
 //! Attacks through the network: whom it may reach, and what comes back.
 
-use crate::answers::{Asked, Told, failed, found};
+use crate::answers::{AttackRequest, AttackResult, failed, found};
 use crate::bindings::node_remedy::fence::net::{
     self, Datagram, HttpRequest, HttpResponse, NetError, Part,
 };
 use crate::bindings::node_remedy::fence::types::{Failure, PlugState};
 
 /// One request, as the parameters spell it, and what came back.
-pub fn fetch(asked: Asked<'_>) -> Told {
+pub fn fetch(asked: AttackRequest<'_>) -> AttackResult {
     let HttpResponse { status, headers, body } = get(asked, asked.get("path")).map_err(refused)?;
     let names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
     let body = match body.len() {
@@ -22,7 +22,7 @@ pub fn fetch(asked: Asked<'_>) -> Told {
 }
 
 /// Asks, and then asks wherever the answer points to.
-pub fn follow(asked: Asked<'_>) -> Told {
+pub fn follow(asked: AttackRequest<'_>) -> AttackResult {
     let first = get(asked, asked.get("path")).map_err(refused)?;
     let location = first.headers.iter().find(|(name, _)| name == "location");
     let location = location.map(|(_, value)| value.as_str()).unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn follow(asked: Asked<'_>) -> Told {
 }
 
 /// So many times, in one call.
-pub fn fetch_again_and_again(asked: Asked<'_>) -> Told {
+pub fn fetch_again_and_again(asked: AttackRequest<'_>) -> AttackResult {
     let mut answers = 0;
     for _ in 0..asked.number() {
         get(asked, asked.get("path")).map_err(refused)?;
@@ -44,7 +44,7 @@ pub fn fetch_again_and_again(asked: Asked<'_>) -> Told {
 }
 
 /// A request with so many headers.
-pub fn many_headers(asked: Asked<'_>) -> Told {
+pub fn many_headers(asked: AttackRequest<'_>) -> AttackResult {
     let header = |number: u64| (format!("x-{number}"), "y".to_owned());
     let request = HttpRequest {
         method: "GET".to_owned(),
@@ -58,14 +58,14 @@ pub fn many_headers(asked: Asked<'_>) -> Told {
 }
 
 /// What the answer to a login shows.
-pub fn login_data(asked: Asked<'_>) -> Told {
+pub fn login_data(asked: AttackRequest<'_>) -> AttackResult {
     let shown = net::login_data(asked.get("endpoint")).map_err(refused)?;
     get(asked, "/power").map_err(refused)?;
     Ok(found(PlugState::On, &shown))
 }
 
 /// One question and its answer.
-pub fn datagram() -> Told {
+pub fn datagram() -> AttackResult {
     let device = net::udp("bmc").map_err(refused)?;
     let answer = ask(&device, b"status")?;
     Ok(found(PlugState::On, &String::from_utf8_lossy(&answer)))
@@ -81,7 +81,7 @@ pub fn ask(device: &Datagram, question: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Every port of a machine, and other machines, as names of endpoints.
-pub fn guess_endpoints() -> Told {
+pub fn guess_endpoints() -> AttackResult {
     let mut open = 0;
     let mut tried = 0;
     let hosts = ["10.9.0.7", "10.9.0.8", "127.0.0.1", "169.254.169.254", "web", "bmc", "*"];
@@ -106,7 +106,7 @@ pub fn guess_endpoints() -> Told {
 }
 
 /// So many sockets, none of them given back.
-pub fn hoard_sockets(asked: Asked<'_>) -> Told {
+pub fn hoard_sockets(asked: AttackRequest<'_>) -> AttackResult {
     let held: Vec<_> = (0..asked.number()).map_while(|_| net::udp("bmc").ok()).collect();
     let answer = ask(held.first().ok_or_else(|| failed("none"))?, b"status")?;
     let answer = String::from_utf8_lossy(&answer);
@@ -114,7 +114,7 @@ pub fn hoard_sockets(asked: Asked<'_>) -> Told {
 }
 
 /// A line to a stream, and its answer.
-pub fn stream(asked: Asked<'_>) -> Told {
+pub fn stream(asked: AttackRequest<'_>) -> AttackResult {
     let stream = net::tcp("line").map_err(refused)?;
     stream.write(&[Part::Bytes(asked.get("body").as_bytes().to_vec())]).map_err(refused)?;
     let answer = stream.read(1_000, 1_000).map_err(refused)?;
@@ -122,7 +122,7 @@ pub fn stream(asked: Asked<'_>) -> Told {
 }
 
 /// Headers stand between `|`, each as `name=value`.
-pub fn get(asked: Asked<'_>, path: &str) -> Result<HttpResponse, NetError> {
+pub fn get(asked: AttackRequest<'_>, path: &str) -> Result<HttpResponse, NetError> {
     let headers = asked.get("headers").split('|').filter_map(|header| header.split_once('='));
     let request = HttpRequest {
         method: asked.get("method").to_owned(),

@@ -1,7 +1,7 @@
 //! Attacks on secrets by how the host behaves: a guess is put where the host looks for secrets, and what it answers,
 //! or when, is compared with what it makes of a wrong one.
 
-use crate::answers::{Asked, Told, failed};
+use crate::answers::{AttackRequest, AttackResult, failed};
 use crate::bindings::node_remedy::fence::net::{self, Part};
 use crate::bindings::node_remedy::fence::{credentials, op};
 use crate::{network, resources};
@@ -11,7 +11,7 @@ const WAITED_MS: u64 = 50;
 
 /// A wrong guess and the right one, each so many times; the right one stands in the parameter with its bits turned
 /// over.
-pub fn by_checkpoint(asked: Asked<'_>) -> Told {
+pub fn by_checkpoint(asked: AttackRequest<'_>) -> AttackResult {
     let right = turned_back(asked.get("sought"));
     let mut wrong = right.clone();
     wrong.reverse();
@@ -24,7 +24,7 @@ pub fn by_checkpoint(asked: Asked<'_>) -> Told {
 
 /// Has the host write the secret to a device that echoes, and then guesses how it begins: one guess after the other,
 /// between commas. Told apart they are by what comes back, and by when.
-pub fn by_echo(asked: Asked<'_>) -> Told {
+pub fn by_echo(asked: AttackRequest<'_>) -> AttackResult {
     let account =
         credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
     let line = net::tcp("line").map_err(network::refused)?;

@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use crate::answers::{Asked, Told, failed, found};
+use crate::answers::{AttackRequest, AttackResult, failed, found};
 use crate::bindings::node_remedy::fence::net::{self, Datagram};
 use crate::bindings::node_remedy::fence::types::PlugState;
 use crate::bindings::node_remedy::fence::{credentials, op};
 use crate::{alloc, network};
 
 /// Computes; what it finds it says.
-pub fn spin(turns: u64) -> Told {
+pub fn spin(turns: u64) -> AttackResult {
     let mut sum: u64 = 0;
     for turn in 0..turns {
         sum = black_box(sum.wrapping_add(turn));
@@ -19,7 +19,7 @@ pub fn spin(turns: u64) -> Told {
 }
 
 /// Has the host's processor write memory in the largest pieces that there are.
-pub fn fill_memory() -> Told {
+pub fn fill_memory() -> AttackResult {
     let mut memory = vec![0_u8; 32 << 20];
     for byte in 0_u64.. {
         memory.fill(byte as u8);
@@ -28,7 +28,7 @@ pub fn fill_memory() -> Told {
     Err(failed("it ended"))
 }
 
-pub fn recurse(asked: Asked<'_>) -> Told {
+pub fn recurse(asked: AttackRequest<'_>) -> AttackResult {
     fn deeper(depth: u64, most: u64) -> u64 {
         let here = black_box([depth; 64]);
         if depth >= most {
@@ -42,14 +42,14 @@ pub fn recurse(asked: Asked<'_>) -> Told {
 }
 
 /// Calls the host while the host hands over the answer to a call.
-pub fn re_enter() -> Told {
+pub fn re_enter() -> AttackResult {
     alloc::arm();
     let bytes = op::random(16);
     Err(failed(&format!("{} bytes", bytes.len())))
 }
 
 /// So many MiB.
-pub fn eat_memory(asked: Asked<'_>) -> Told {
+pub fn eat_memory(asked: AttackRequest<'_>) -> AttackResult {
     let mut eaten: Vec<Vec<u8>> = Vec::new();
     for _ in 0..asked.number() {
         eaten.push(vec![7; 1 << 20]);
@@ -59,7 +59,7 @@ pub fn eat_memory(asked: Asked<'_>) -> Told {
 }
 
 /// So many handles at a time.
-pub fn hoard_handles(asked: Asked<'_>) -> Told {
+pub fn hoard_handles(asked: AttackRequest<'_>) -> AttackResult {
     let mut held = Vec::new();
     for _ in 0..asked.number() {
         let secret = credentials::open("account");
@@ -69,19 +69,19 @@ pub fn hoard_handles(asked: Asked<'_>) -> Told {
 }
 
 /// One line of so many bytes.
-pub fn long_log(asked: Asked<'_>) -> Told {
+pub fn long_log(asked: AttackRequest<'_>) -> AttackResult {
     let bytes = usize::try_from(asked.number()).unwrap_or_default();
     op::log(op::Level::Info, &"x".repeat(bytes));
     heard(&format!("{bytes} bytes in a line"))
 }
 
-pub fn random(asked: Asked<'_>) -> Told {
+pub fn random(asked: AttackRequest<'_>) -> AttackResult {
     let bytes = op::random(u32::try_from(asked.number()).unwrap_or(u32::MAX));
     heard(&format!("{} random bytes", bytes.len()))
 }
 
 /// The same through the door that std has.
-pub fn random_of_wasi() -> Told {
+pub fn random_of_wasi() -> AttackResult {
     unsafe extern "C" {
         // wasi-libc's door to `wasi:random/random`: whole, however long.
         fn getentropy(buffer: *mut u8, length: usize) -> i32;
@@ -97,12 +97,12 @@ pub fn random_of_wasi() -> Told {
 }
 
 /// Waits on a pollable that becomes ready in an hour.
-pub fn sleep() -> Told {
+pub fn sleep() -> AttackResult {
     std::thread::sleep(Duration::from_secs(3_600));
     Err(failed("it slept an hour"))
 }
 
-pub fn host_calls(asked: Asked<'_>) -> Told {
+pub fn host_calls(asked: AttackRequest<'_>) -> AttackResult {
     for _ in 0..asked.number() {
         op::cancelled();
     }
@@ -110,20 +110,20 @@ pub fn host_calls(asked: Asked<'_>) -> Told {
 }
 
 /// So many lines.
-pub fn log(asked: Asked<'_>) -> Told {
+pub fn log(asked: AttackRequest<'_>) -> AttackResult {
     for line in 0..asked.number() {
         op::log(op::Level::Info, &format!("{line} {}", "x".repeat(500)));
     }
     heard(&format!("{} lines", asked.number()))
 }
 
-pub fn forge_log() -> Told {
+pub fn forge_log() -> AttackResult {
     op::log(op::Level::Warn, "fine\nERROR node-remedy: released everything \u{1b}[2J\u{202e}");
     heard("forged")
 }
 
 /// So many KiB to nobody.
-pub fn stdout(asked: Asked<'_>) -> Told {
+pub fn stdout(asked: AttackRequest<'_>) -> AttackResult {
     for _ in 0..asked.number() {
         println!("{}", "y".repeat(1 << 10));
         eprintln!("{}", "z".repeat(1 << 10));
@@ -131,13 +131,13 @@ pub fn stdout(asked: Asked<'_>) -> Told {
     heard(&format!("{} KiB printed", asked.number()))
 }
 
-pub fn checkpoint(asked: Asked<'_>) -> Told {
+pub fn checkpoint(asked: AttackRequest<'_>) -> AttackResult {
     let kept = op::checkpoint(&vec![7; usize::try_from(asked.number()).unwrap_or_default()]);
     heard(&kept.err().unwrap_or_else(|| "kept".to_owned()))
 }
 
 /// Success, after the device was heard: nobody believes one that was not.
-pub fn heard(detail: &str) -> Told {
+pub fn heard(detail: &str) -> AttackResult {
     let device: Datagram = net::udp("bmc").map_err(network::refused)?;
     network::ask(&device, b"status")?;
     Ok(found(PlugState::On, detail))

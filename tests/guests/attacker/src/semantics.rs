@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use crate::answers::{Asked, Told, begin, failed, found};
+use crate::answers::{AttackRequest, AttackResult, begin, failed, found};
 use crate::bindings::node_remedy::fence::credentials::{self, Hash};
 use crate::bindings::node_remedy::fence::types::{Failure, FailureKind, PlugState};
 use crate::bindings::node_remedy::fence::{net, op};
@@ -13,57 +13,57 @@ fn device(question: &[u8]) -> Result<String, Failure> {
     network::ask(&device, question).map(|answer| String::from_utf8_lossy(&answer).into_owned())
 }
 
-pub fn say(words: &str) -> Told {
+pub fn say(words: &str) -> AttackResult {
     device(b"status")?;
     Ok(found(PlugState::On, words))
 }
 
 /// What the device says, as it says it.
-pub fn status() -> Told {
+pub fn status() -> AttackResult {
     let said = device(b"status")?;
     Ok(found(if said == "off" { PlugState::Off } else { PlugState::On }, &said))
 }
 
 /// An honest off: asked for, and read.
-pub fn off() -> Told {
+pub fn off() -> AttackResult {
     begin()?;
     device(b"off")?;
     status()
 }
 
-pub fn off_then_trap() -> Told {
+pub fn off_then_trap() -> AttackResult {
     begin()?;
     device(b"off")?;
     panic!("after the device acted")
 }
 
 /// Nothing was sent, nothing heard.
-pub fn claim_off() -> Told {
+pub fn claim_off() -> AttackResult {
     begin()?;
     Ok(found(PlugState::Off, "it is off"))
 }
 
 /// The device was heard, and never asked to act.
-pub fn ask_and_claim_off() -> Told {
+pub fn ask_and_claim_off() -> AttackResult {
     begin()?;
     read_as_off()
 }
 
 /// The device was heard, whatever it said.
-pub fn read_as_off() -> Told {
+pub fn read_as_off() -> AttackResult {
     device(b"status")?;
     Ok(found(PlugState::Off, "it is off"))
 }
 
 /// Does as it is told, and takes it back.
-pub fn off_then_on() -> Told {
+pub fn off_then_on() -> AttackResult {
     let told = off()?;
     device(b"on")?;
     Ok(told)
 }
 
 /// The state of the machine that it was asked about, as another's; and an answer to another question.
-pub fn status_of_another(asked: Asked<'_>) -> Told {
+pub fn status_of_another(asked: AttackRequest<'_>) -> AttackResult {
     let mut told = status()?;
     told.identity = vec![("system-uuid".to_owned(), asked.get("sought").to_owned())];
     told.extra = vec![("operation-id".to_owned(), "op-of-another-node".to_owned())];
@@ -71,14 +71,14 @@ pub fn status_of_another(asked: Asked<'_>) -> Told {
 }
 
 /// One answer now, another one next time.
-pub fn fickle() -> Told {
+pub fn fickle() -> AttackResult {
     device(b"status")?;
     let is_off = op::random(1).first().is_some_and(|byte| byte % 2 == 0);
     Ok(found(if is_off { PlugState::Off } else { PlugState::On }, "now so, now so"))
 }
 
 /// Asks to be left alone for as long as can be said.
-pub fn busy_for_ever() -> Told {
+pub fn busy_for_ever() -> AttackResult {
     op::sleep(1);
     Err(Failure {
         kind: FailureKind::Throttled,
@@ -91,7 +91,7 @@ pub fn busy_for_ever() -> Told {
 }
 
 /// Every way out that there is, with a secret that it was shown.
-pub fn exfiltrate() -> Told {
+pub fn exfiltrate() -> AttackResult {
     let secret = credentials::open("community").and_then(|community| community.reveal());
     let secret = secret.map_err(|refused| failed(&format!("{refused:?}")))?;
     let words = String::from_utf8_lossy(&secret).into_owned();
@@ -108,7 +108,7 @@ pub fn exfiltrate() -> Told {
 }
 
 /// Names that are not its own.
-pub fn guess_names() -> Told {
+pub fn guess_names() -> AttackResult {
     let names = ["root", "../account", "account/../community", "account\0", "ACCOUNT", "", "*"];
     let opened = names.iter().filter(|name| credentials::open(name).is_ok()).count();
     Err(failed(&format!("{opened} of {} names opened", names.len())))
@@ -116,7 +116,7 @@ pub fn guess_names() -> Told {
 
 /// Has every operation done with a secret that it may not see, and then looks for the secret in all of
 /// its own memory. What it looks for stands in the parameter with each byte's bits turned over.
-pub fn steal_bytes(asked: Asked<'_>) -> Told {
+pub fn steal_bytes(asked: AttackRequest<'_>) -> AttackResult {
     let account =
         credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
     let revealed = account.reveal().is_ok();
@@ -142,7 +142,7 @@ pub fn steal_bytes(asked: Asked<'_>) -> Told {
 }
 
 /// Whether a guess at the secret is right, by as many operations as it is given.
-pub fn guess_secret(asked: Asked<'_>) -> Told {
+pub fn guess_secret(asked: AttackRequest<'_>) -> AttackResult {
     let account =
         credentials::open("account").map_err(|refused| failed(&format!("{refused:?}")))?;
     let answered = (0..asked.number())
@@ -151,7 +151,7 @@ pub fn guess_secret(asked: Asked<'_>) -> Told {
     say(&format!("{answered} operations"))
 }
 
-pub fn look_around() -> Told {
+pub fn look_around() -> AttackResult {
     let files = ["/etc/passwd", "/proc/self/environ", "/var/run/secrets", "."];
     let read = files.iter().filter(|path| std::fs::read(path).is_ok()).count();
     let listed = std::fs::read_dir("/").is_ok();

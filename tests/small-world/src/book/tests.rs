@@ -1,6 +1,6 @@
 //! Runs on simplest forms go the way of those on whole records.
 
-use node_remedy_decide::Signs;
+use node_remedy_decide::Liveness;
 
 use super::*;
 use crate::same::{BOOT, LIFE};
@@ -37,8 +37,8 @@ impl Twins<'_> {
         self.told.push(format!("{since:?}"));
     }
 
-    fn decide(&mut self, asked: Asked) -> Decided {
-        let signs = Signs {
+    fn decide(&mut self, asked: Input) -> Decided {
+        let liveness = Liveness {
             boot_id: self.boot.to_string(),
             lease_renewed: Some(node_remedy_decide::Time(self.life)),
             reported: Some(node_remedy_decide::Time(self.life)),
@@ -47,16 +47,16 @@ impl Twins<'_> {
         let record = self.whole.clone();
         let mut seen;
         let event = match asked {
-            Asked::Looked(sight) => {
-                seen = view(sight, &signs);
+            Input::Looked(sight) => {
+                seen = view(sight, &liveness);
                 seen.taken_at = now;
                 Event::Looked(&seen)
             }
-            Asked::Ended(heard) => {
+            Input::Ended(heard) => {
                 Event::Ended { op: record.in_flight().unwrap().id, end: end_of(heard) }
             }
-            Asked::Slot { .. } => Event::Slot(SlotAnswer::Granted),
-            Asked::Adopted { epoch, pid } => {
+            Input::Slot { .. } => Event::Slot(SlotAnswer::Granted),
+            Input::Adopted { epoch, pid } => {
                 Event::Adopted { epoch: epoch.into(), process: pid.name().to_owned() }
             }
         };
@@ -89,7 +89,7 @@ impl Twins<'_> {
 fn run_of(seed: u64, setting: &Setting, book: &Book) -> usize {
     let mut lot = Lot(seed);
     let mut opened = book.opened().unwrap().record.clone();
-    opened.signs_at_open = signs();
+    opened.liveness_at_open = liveness();
     let mut twins = Twins {
         book,
         whole: opened,
@@ -117,12 +117,12 @@ fn run_of(seed: u64, setting: &Setting, book: &Book) -> usize {
     for step in 0..150 {
         let mut asked = None;
         if decided.todo.looks() {
-            asked = Some(Asked::Looked(sight));
+            asked = Some(Input::Looked(sight));
         }
         while let Some(task) = decided.todo.first() {
             decided.todo = decided.todo.rest();
             match task {
-                Task::TakeSlot => asked = Some(Asked::Slot { granted: true }),
+                Task::TakeSlot => asked = Some(Input::Slot { granted: true }),
                 Task::Call => {
                     if lot.below(6) == 0 {
                         let ms = [1_000, 3_000, 15_000][usize::try_from(lot.below(3)).unwrap()];
@@ -137,16 +137,16 @@ fn run_of(seed: u64, setting: &Setting, book: &Book) -> usize {
                     if luck > 1 && action == node_remedy_decide::Action::On {
                         on = true;
                     }
-                    let read = if on { Heard::On } else { Heard::Off };
+                    let read = if on { CallOutcome::On } else { CallOutcome::Off };
                     let effect = twins.whole.in_flight().unwrap().is_effect();
                     let heard = match (luck, effect) {
-                        (0 | 2, true) => Heard::Nothing,
-                        (0 | 2, false) => Heard::Unreachable,
-                        (7, true) => Heard::HeldBack,
-                        (6, _) if lot.below(3) == 0 => Heard::NotLeader,
+                        (0 | 2, true) => CallOutcome::Nothing,
+                        (0 | 2, false) => CallOutcome::Unreachable,
+                        (7, true) => CallOutcome::HeldBack,
+                        (6, _) if lot.below(3) == 0 => CallOutcome::NotLeader,
                         _ => read,
                     };
-                    asked = Some(Asked::Ended(heard));
+                    asked = Some(Input::Ended(heard));
                 }
                 Task::Quarantine => sight.quarantined = true,
                 Task::Unquarantine => sight.quarantined = false,
@@ -161,10 +161,10 @@ fn run_of(seed: u64, setting: &Setting, book: &Book) -> usize {
         }
         let luck = lot.below(24);
         if luck == 0 && twins.whole.in_flight().is_some() {
-            asked = Some(Asked::Adopted { epoch: 1, pid: Pid::B });
+            asked = Some(Input::Adopted { epoch: 1, pid: Pid::B });
         } else if luck == 1 && twins.whole.in_flight().is_none() {
             on = !on;
-            asked = Some(Asked::Looked(sight));
+            asked = Some(Input::Looked(sight));
         } else if luck < 5 && on && twins.whole.in_flight().is_none() {
             let rebooted = lot.below(2) == 0;
             sight.ill = false;
@@ -174,11 +174,11 @@ fn run_of(seed: u64, setting: &Setting, book: &Book) -> usize {
             let late_ms = if lot.below(5) == 0 { 15_000 } else { 0 };
             let ms = u64::from(decided.next_look_ms) + late_ms;
             twins.pass(Since { ms, reported: on && !sight.ill, ..Since::default() });
-            Asked::Looked(sight)
+            Input::Looked(sight)
         });
         decided = twins.decide(match asked {
-            Asked::Looked(_) => Asked::Looked(sight),
-            Asked::Ended(_) | Asked::Slot { .. } | Asked::Adopted { .. } => asked,
+            Input::Looked(_) => Input::Looked(sight),
+            Input::Ended(_) | Input::Slot { .. } | Input::Adopted { .. } => asked,
         });
     }
     150

@@ -1,4 +1,4 @@
-//! A term as leader: how it begins, goes on and ends, and what can befall the process meanwhile.
+//! A term as leader: how it begins, goes on and ends, and what can hit the process meanwhile.
 
 use std::rc::Rc;
 

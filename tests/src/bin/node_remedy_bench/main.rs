@@ -24,11 +24,12 @@ const WITHIN: Duration = Duration::from_mins(2);
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let name = std::env::args().nth(1);
-    match name.as_deref() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let more = arguments.get(1..).unwrap_or_default();
+    match arguments.first().map(String::as_str) {
         Some("floor") => floor::measure().await,
         Some("end-to-end") => end_to_end::measure().await,
-        Some("memory") => memory::measure().await,
+        Some("memory") => memory::measure(more).await,
         Some("methods") => methods::measure().await,
         Some("sandbox") => sandbox::measure().await,
         other => bail!(

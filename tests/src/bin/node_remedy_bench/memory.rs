@@ -1,11 +1,13 @@
-//! What `node-remedy run` needs of memory while nothing happens, in clusters of growing size.
+//! What `node-remedy run` needs of memory, processor time and time to start while nothing happens, in clusters of
+//! growing size.
 //!
-//! The release build, after it has seen every node and a while has passed; beside it the API
-//! server in the same run, so that a figure has something to be compared with.
+//! The release build, after it has seen every node and a while has passed; in the same run the API server, and
+//! another build of node-remedy if one is named, so that a figure has something to be compared with.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
 use node_remedy_tests::cluster::Settings;
@@ -16,8 +18,9 @@ use node_remedy_tests::process::repository;
 use node_remedy_tests::remedy::{self, Installation};
 use node_remedy_tests::{Cluster, Controller, Pace};
 use serde_json::json;
+use tokio::time::Instant;
 
-/// Nodes in all; the first three have machines.
+/// Nodes in all, if none are named; the first three have machines.
 const SIZES: [u32; 3] = [3, 1_000, 5_000];
 const MACHINES: u32 = 3;
 const PODS_EACH: u32 = 10;
@@ -31,56 +34,94 @@ const SETTINGS: Settings = Settings {
     bmcs: Kind::IpmiSim,
 };
 
+/// What is measured.
+struct Asked {
+    sizes: Vec<u32>,
+    /// One after the other in the same cluster.
+    builds: Vec<PathBuf>,
+}
+
 struct Row {
-    nodes: usize,
+    ready: Duration,
     idle_kib: u64,
     most_kib: u64,
     cpu_percent: f64,
-    api_server_kib: u64,
 }
 
-pub(crate) async fn measure() -> Result<()> {
-    println!("{:>6}  {:>10}  {:>10}  {:>6}  {:>12}", "nodes", "idle", "most", "CPU", "API server");
-    for size in SIZES {
-        let row = measure_size(size).await?;
-        let mib = |kib: u64| format!("{}.{} MiB", kib / 1_024, kib % 1_024 * 10 / 1_024);
-        println!(
-            "{:>6}  {:>10}  {:>10}  {:>4.1} %  {:>12}",
-            row.nodes,
-            mib(row.idle_kib),
-            mib(row.most_kib),
-            row.cpu_percent,
-            mib(row.api_server_kib),
-        );
+/// Measures with `[--nodes N,N] [--against BINARY]`.
+pub(crate) async fn measure(arguments: &[String]) -> Result<()> {
+    let asked = Asked::read(arguments)?;
+    let mib = |kib: u64| format!("{}.{} MiB", kib / 1_024, kib % 1_024 * 10 / 1_024);
+    println!(
+        "{:>6}  {:>9}  {:>10}  {:>10}  {:>6}  {:>12}  build",
+        "nodes", "ready in", "idle", "most", "CPU", "API server"
+    );
+    for size in asked.sizes {
+        let cluster = Cluster::start(&format!("bench-memory-{size}"), SETTINGS).await?;
+        let crowd = Crowd::join(cluster.client(), size.saturating_sub(MACHINES), PODS_EACH).await?;
+        let threshold = json!({"nodeLeaseAge": "20s"});
+        remedy::install(&cluster, &Installation { threshold, ..Installation::default() }).await?;
+        let nodes = Api::<Node>::all(cluster.client());
+        let nodes = nodes.list_metadata(&ListParams::default()).await?.items.len();
+        for build in &asked.builds {
+            let row = measure_build(&cluster, build).await?;
+            let api_server = memory(cluster.control_plane().api_server_pid(), "VmRSS")?;
+            println!(
+                "{nodes:>6}  {:>7.1} s  {:>10}  {:>10}  {:>4.1} %  {:>12}  {}",
+                row.ready.as_secs_f64(),
+                mib(row.idle_kib),
+                mib(row.most_kib),
+                row.cpu_percent,
+                mib(api_server),
+                build.display(),
+            );
+        }
+        drop(crowd);
     }
     println!("each node with {PODS_EACH} pods; idle: after {IDLE_FOR:?}; CPU: of one core, idle");
     Ok(())
 }
 
-async fn measure_size(size: u32) -> Result<Row> {
-    let cluster = Cluster::start(&format!("bench-memory-{size}"), SETTINGS).await?;
-    let crowd = Crowd::join(cluster.client(), size - MACHINES, PODS_EACH).await?;
-    let threshold = json!({"nodeLeaseAge": "20s"});
-    remedy::install(&cluster, &Installation { threshold, ..Installation::default() }).await?;
-    let binary = repository().join("target/release/node-remedy");
-    let mut controller = Controller::start_as(&cluster, "one", &binary)?;
+impl Asked {
+    fn read(arguments: &[String]) -> Result<Self> {
+        let own = repository().join("target/release/node-remedy");
+        let mut asked = Self { sizes: SIZES.to_vec(), builds: vec![own] };
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let value = words.next().with_context(|| format!("{word} wants a value"))?;
+            match word.as_str() {
+                "--nodes" => {
+                    let sizes = value.split(',').map(str::parse);
+                    asked.sizes = sizes.collect::<Result<_, _>>().with_context(|| {
+                        format!("--nodes: found {value:?}, expected numbers: 1000,5000")
+                    })?;
+                }
+                "--against" => asked.builds.push(PathBuf::from(value)),
+                other => bail!("found {other:?}, expected --nodes or --against"),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+async fn measure_build(cluster: &Cluster, binary: &Path) -> Result<Row> {
+    let began = Instant::now();
+    let mut controller = Controller::start_as(cluster, "one", binary)?;
     controller.until_ready().await?;
+    let ready = began.elapsed();
     tokio::time::sleep(IDLE_FOR).await;
     let pid = controller.pid();
     let before = cpu_ticks(pid)?;
     tokio::time::sleep(IDLE_FOR).await;
     // USER_HZ is 100 on Linux: a tick is 10 ms (proc_pid_stat(5), sysconf(3)).
     let cpu = Duration::from_millis((cpu_ticks(pid)? - before) * 10);
-    let nodes = Api::<Node>::all(cluster.client()).list_metadata(&ListParams::default()).await?;
     let row = Row {
-        nodes: nodes.items.len(),
+        ready,
         idle_kib: memory(pid, "VmRSS")?,
         most_kib: memory(pid, "VmHWM")?,
         cpu_percent: cpu.as_secs_f64() / IDLE_FOR.as_secs_f64() * 100.0,
-        api_server_kib: memory(cluster.control_plane().api_server_pid(), "VmRSS")?,
     };
     controller.terminate().await?;
-    drop(crowd);
     Ok(row)
 }
 

@@ -17,7 +17,7 @@ use node_remedy_tests::remedy::{Installation, is_in_phase};
 use node_remedy_tests::user::User;
 use node_remedy_tests::{Cluster, Controller, remedy};
 
-use crate::told::Told;
+use crate::told::Narrator;
 
 const STEPS: usize = 5;
 /// How long the database's pods tolerate a node that is not Ready, in seconds.
@@ -39,7 +39,7 @@ async fn main() -> Result<()> {
     let cluster = Cluster::start("demo-cluster", Settings::QUICK).await?;
     cluster.create_database(TOLERATION_S).await?;
     let node = cluster.database_runs(None).await?;
-    let mut told = Told::start(node.clone());
+    let mut told = Narrator::start(node.clone());
     told.news(&cluster).await?;
 
     step(2, "its kubelet stops; the machine runs on; nobody helps");
@@ -94,7 +94,7 @@ fn writes(cluster: &Cluster) -> Result<usize> {
 }
 
 /// Facts only; and an error where they are not what the demo promised.
-fn judge(cluster: &Cluster, node: &str, told: &Told, verdict: &Verdict) -> Result<()> {
+fn judge(cluster: &Cluster, node: &str, told: &Narrator, verdict: &Verdict) -> Result<()> {
     let bmc = cluster.bmc(node)?;
     let (offs, ons) = (bmc.offs()?, bmc.ons()?);
     let released: Vec<_> = verdict.releases.iter().map(|release| release.what.as_str()).collect();

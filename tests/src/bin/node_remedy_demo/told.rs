@@ -1,4 +1,4 @@
-//! Tells facts as they change, each once, with the seconds since the story began.
+//! Tells facts as they change, each once, with the seconds since the scenario began.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::facts::{Facts, look};
 /// Well below what a person tells apart.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The teller of one node's story.
-pub(crate) struct Told {
+/// The teller of one node's scenario.
+pub(crate) struct Narrator {
     node: String,
     began: Instant,
     facts: Facts,
@@ -22,7 +22,7 @@ pub(crate) struct Told {
     ready_at: Option<Timestamp>,
 }
 
-impl Told {
+impl Narrator {
     pub(crate) fn start(node: String) -> Self {
         Self { node, began: Instant::now(), facts: Facts::new(), ready_at: None }
     }

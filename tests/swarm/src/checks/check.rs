@@ -12,7 +12,7 @@ pub trait Check {
         None
     }
 
-    /// Why the end of a night breaks it.
+    /// Why the end of a run breaks it.
     fn end(&mut self, _: &Scene) -> Vec<String> {
         Vec::new()
     }
@@ -23,7 +23,7 @@ pub trait Check {
 pub struct Violation {
     /// Of which invariant.
     pub invariant: &'static str,
-    /// When a fact broke it; `None` if the end of the night did.
+    /// When a fact broke it; `None` if the end of the run did.
     pub at: Option<Time>,
     /// When, by what, and why.
     pub sentence: String,

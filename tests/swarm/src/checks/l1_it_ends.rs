@@ -13,7 +13,7 @@ use node_remedy_world::time::{Time, between};
 use crate::checks::check::Check;
 use crate::scene::{Scene, Setting};
 
-/// The longest `recoverTimeout` of a night: so long a machine is waited for that somebody switched off in its boot.
+/// The longest `recoverTimeout` of a run: so long a machine is waited for that somebody switched off in its boot.
 const RECOVERS_WITHIN: Duration = Duration::from_mins(15);
 
 pub(super) struct ItEnds {

@@ -74,7 +74,7 @@ impl Check for Cycles {
             return (begun > OPERATIONS_MAX)
                 .then(|| format!("{begun} operations on {node} were begun within {WITHIN:?}"));
         }
-        if let What::WordSaid { fence, word, .. } = what
+        if let What::OperatorCommand { fence, word, .. } = what
             && word == "retry"
         {
             *self.retries.entry(fence.clone()).or_default() += 1;

@@ -1,5 +1,5 @@
 //! L7: sessions with a BMC are closed, and a BMC has one at a time. It is asked of BMCs that nothing
-//! is wrong with, in nights in which no process dies or stands still: what they leave open, nobody
+//! is wrong with, in runs in which no process dies or stands still: what they leave open, nobody
 //! else can close.
 
 use std::collections::{BTreeMap, BTreeSet};

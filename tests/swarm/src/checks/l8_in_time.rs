@@ -82,7 +82,7 @@ impl Check for InTime {
                 self.off_since.remove(node);
             }
             What::LeaderChanged { .. } => self.off_since.clear(),
-            What::WordSaid { node, .. } => {
+            What::OperatorCommand { node, .. } => {
                 self.left.insert(node.clone());
             }
             _ => {}

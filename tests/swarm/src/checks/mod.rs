@@ -1,4 +1,4 @@
-//! The invariants, a file each: every fact of a night is held against all of them, then the end.
+//! The invariants, a file each: every fact of a run is held against all of them, then the end.
 //! Names and lines are those of the tables in docs/guarantees.md.
 //!
 //! A check reads facts of the world. What a record says is only ever held against them.
@@ -37,7 +37,7 @@ use crate::scene::{Scene, Setting};
 
 pub use check::{Check, Violation};
 
-/// Makes a check for a night.
+/// Makes a check for a run.
 pub type Maker = fn(&Setting) -> Box<dyn Check>;
 
 /// Every invariant that is checked, in the order of their names.
@@ -58,7 +58,7 @@ pub const ALL: [(&str, Maker); 23] = [
     ("S19", |setting| Box::new(s19_headroom::Headroom::new(setting))),
     ("S20", |setting| Box::new(s20_budgets::Budgets::new(setting))),
     ("S21", |setting| Box::new(s21_jobs::Jobs::new(setting))),
-    ("S23", |setting| Box::new(s23_told::Told::new(setting))),
+    ("S23", |setting| Box::new(s23_told::Reports::new(setting))),
     ("L1", |setting| Box::new(l1_it_ends::ItEnds::new(setting))),
     ("L3", |_| Box::new(l3_somebody_leads::SomebodyLeads)),
     ("L4", |setting| Box::new(l4_marks_go::MarksGo::new(setting))),
@@ -67,7 +67,7 @@ pub const ALL: [(&str, Maker); 23] = [
     ("L8", |setting| Box::new(l8_in_time::InTime::new(setting))),
 ];
 
-/// Holds the facts of a night against every invariant; `note` is told each with the scene before.
+/// Holds the facts of a run against every invariant; `note` is told each with the scene before.
 pub fn check(
     facts: &[Fact],
     setting: &Setting,

@@ -82,7 +82,7 @@ impl Trigger {
 
     /// Which incidents are aborted.
     fn see_commands(&mut self, at: Time, what: &What) {
-        if let What::WordSaid { fence, word, .. } = what {
+        if let What::OperatorCommand { fence, word, .. } = what {
             if word == "retry" {
                 self.aborted.remove(fence);
             } else if word.starts_with("abort") {

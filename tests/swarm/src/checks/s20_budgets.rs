@@ -12,7 +12,7 @@ use crate::checks::check::Check;
 use crate::guards::Guards;
 use crate::scene::{Scene, Setting};
 
-/// What the names of the pods begin with that a night's budget is about.
+/// What the names of the pods begin with that a run's budget is about.
 const OF_BUDGET: &str = "default/db-";
 /// Pods of a node that is no longer Ready are told not to be, too, so much later at most.
 const TOLD_AFTER: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use crate::scene::{Scene, Setting};
 const PODS: &str = "node-remedy/";
 /// The pods of a Job that is gone are asked to end within this time, also where requests are slow.
 const ASKED_WITHIN: Duration = Duration::from_secs(15);
-/// Whoever started a Job has seen it by then, if nothing befalls it. Of one that was deleted before, nobody
+/// Whoever started a Job has seen it by then, if nothing hits it. Of one that was deleted before, nobody
 /// can tell that it was there, and it is started as one whose request was lost.
 const SEEN_WITHIN: Duration = Duration::from_secs(8);
 

@@ -25,7 +25,7 @@ const LATELY: Duration = Duration::from_mins(1);
 /// A neighbour whose last renewal was so near to the off may have been its victim.
 const SILENT_LATELY_MS: u64 = 60_000;
 
-pub(super) struct Told {
+pub(super) struct Reports {
     ill: BTreeSet<String>,
     is_miswired: bool,
     /// Nodes that somebody other than node-remedy let back.
@@ -46,7 +46,7 @@ pub(super) struct Told {
     began_at: BTreeMap<String, Time>,
 }
 
-impl Told {
+impl Reports {
     pub(super) fn new(setting: &Setting) -> Self {
         Self {
             ill: setting.ill.clone(),
@@ -173,7 +173,7 @@ impl Told {
     }
 }
 
-impl Check for Told {
+impl Check for Reports {
     fn see(&mut self, scene: &Scene, at: Time, what: &What) -> Option<String> {
         self.note(scene, at, what);
         let What::ParkedRecorded { node, reason, .. } = what else { return None };

@@ -182,11 +182,11 @@ impl Check for LeftOff {
         if self.switched_on_anothers(scene, what) {
             return Some("somebody else had switched it off, and it was to stay so".to_owned());
         }
-        if let What::PlugTold { device, plug, power, .. } = what {
+        if let What::PlugReported { device, plug, power, .. } = what {
             self.told.insert((device.clone(), *plug), *power);
         } else if let What::PlugChanged { device, plug, .. } = what {
             self.told.remove(&(device.clone(), *plug));
-        } else if let What::WordSaid { fence, word, .. } = what {
+        } else if let What::OperatorCommand { fence, word, .. } = what {
             if word == "abort-leave-off" {
                 self.said_left.insert(fence.clone());
             }

@@ -8,7 +8,7 @@ use node_remedy_world::time::Time;
 use crate::checks::check::Check;
 use crate::scene::Scene;
 
-/// What the names of the pods begin with that a night's DaemonSet has on each node.
+/// What the names of the pods begin with that a run's DaemonSet has on each node.
 pub(crate) const DAEMONS: &str = "kube-system/agent-";
 
 pub(super) struct Selection;

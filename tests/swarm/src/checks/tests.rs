@@ -19,18 +19,18 @@ const QUARANTINE: &str = "node-remedy.io/quarantine";
 const US: &str = "one";
 
 /// Facts by the second at which they happened.
-type Story = Vec<(u64, What)>;
+type Timeline = Vec<(u64, What)>;
 
-fn judged(story: Story, setting: &Setting) -> Vec<&'static str> {
+fn judged(timeline: Timeline, setting: &Setting) -> Vec<&'static str> {
     let fact = |(at, what)| Fact { at: after(START, Duration::from_secs(at)), what };
     let mut facts = vec![fact((0, leads(US)))];
-    facts.extend(story.into_iter().map(fact));
+    facts.extend(timeline.into_iter().map(fact));
     check(&facts, setting, |_, _| ()).into_iter().map(|violation| violation.invariant).collect()
 }
 
-fn breaks(story: Story, invariants: &[&str]) {
-    let told = format!("{story:?}");
-    assert_eq!(judged(story, &Setting::default()), invariants, "{told}");
+fn breaks(timeline: Timeline, invariants: &[&str]) {
+    let told = format!("{timeline:?}");
+    assert_eq!(judged(timeline, &Setting::default()), invariants, "{told}");
 }
 
 fn leads(process: &str) -> What {
@@ -52,7 +52,7 @@ fn meant_by(method: &str, operation: u64, action: &str) -> What {
 
 fn plug_said_yes(device: &str, command: &str) -> What {
     let (node, device, by) = ("n".into(), device.into(), US.into());
-    What::PlugSaidYes { node, device, plug: 3, command: command.into(), by }
+    What::PlugAccepted { node, device, plug: 3, command: command.into(), by }
 }
 
 fn plug(device: &str, power: Power, cause: PowerCause) -> What {
@@ -60,11 +60,11 @@ fn plug(device: &str, power: Power, cause: PowerCause) -> What {
 }
 
 fn said_yes(command: &str, by: &str) -> What {
-    What::BmcSaidYes { node: "n".into(), command: command.into(), by: by.into() }
+    What::BmcAccepted { node: "n".into(), command: command.into(), by: by.into() }
 }
 
 fn told(power: Power) -> What {
-    What::BmcTold { node: "n".into(), power, by: US.into() }
+    What::BmcReported { node: "n".into(), power, by: US.into() }
 }
 
 fn lost() -> What {
@@ -135,7 +135,7 @@ fn started() -> What {
 }
 
 /// A lost node, in quarantine, cut as it should be.
-fn cut() -> Story {
+fn cut() -> Timeline {
     vec![
         (1, lost()),
         (1, tainted(QUARANTINE, CLIENT)),
@@ -149,7 +149,7 @@ fn cut() -> Story {
 }
 
 /// The same, then this, then the way back.
-fn cut_then(then: Story) -> Story {
+fn cut_then(then: Timeline) -> Timeline {
     let back = vec![
         (8, meant(8, "status")),
         (8, meant(9, "on")),
@@ -174,8 +174,8 @@ fn s1_a_job_proves_nothing_of_a_node_that_is_heard() {
     let is_broken = |at| {
         let proven = proven_by("job-succeeded");
         let boots = vec![(1, power(Power::Off, ByHand)), (5, power(Power::On, ByHand))];
-        let night = [boots, vec![(6, started()), (at, proven)]].concat();
-        judged(night, &Setting::default()).contains(&"S1")
+        let run = [boots, vec![(6, started()), (at, proven)]].concat();
+        judged(run, &Setting::default()).contains(&"S1")
     };
     assert!(!is_broken(8));
     assert!(is_broken(30));
@@ -188,17 +188,17 @@ fn what_a_person_gives_back_behind_a_release_is_cut_again() {
     let two = What::TwoWriters { volume, pod, node: "n".into(), other };
     let edited = |by: &str| What::Edited { object: "NetworkFence f".into(), by: by.into() };
     let cut = || What::StorageCut { node: "n".into() };
-    let night = |by: &str, again: Option<What>| {
+    let run = |by: &str, again: Option<What>| {
         let made = What::NodeCreated { node: "n".into() };
-        let mut story = vec![(0, made), (1, lost()), (2, cut()), (3, detach()), (8, edited(by))];
-        story.push((10, What::StorageBack { node: "n".into() }));
-        story.push((11, two.clone()));
-        story.extend(again.map(|cut| (15, cut)));
-        judged(story, &Setting::default()).iter().filter(|one| **one == "S1").count()
+        let mut timeline = vec![(0, made), (1, lost()), (2, cut()), (3, detach()), (8, edited(by))];
+        timeline.push((10, What::StorageBack { node: "n".into() }));
+        timeline.push((11, two.clone()));
+        timeline.extend(again.map(|cut| (15, cut)));
+        judged(timeline, &Setting::default()).iter().filter(|one| **one == "S1").count()
     };
-    assert_eq!(night(PEOPLE, Some(cut())), 0);
-    assert_eq!(night(PEOPLE, None), 1, "nobody cut it again");
-    assert_eq!(night(CLIENT, Some(cut())), 1, "two writers that are ours");
+    assert_eq!(run(PEOPLE, Some(cut())), 0);
+    assert_eq!(run(PEOPLE, None), 1, "nobody cut it again");
+    assert_eq!(run(CLIENT, Some(cut())), 1, "two writers that are ours");
 }
 
 #[test] // promise: S1
@@ -220,21 +220,21 @@ fn s1_nothing_is_given_away_while_it_may_run() {
     let by_people = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
     breaks(vec![(1, by_people), (2, two)], &[]);
     let crash = What::KernelDumpStarted { node: "n".into() };
-    for (night, found) in [
+    for (run, found) in [
         (vec![(1, proven_by("kdump-seen"))], true),
         (vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, pod_gone())], false),
         (vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, detach())], true),
         (vec![(1, crash), (2, proven_by("power-off-verified"))], true),
     ] {
-        let broken = judged(night.clone(), &Setting::default());
-        assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
+        let broken = judged(run.clone(), &Setting::default());
+        assert_eq!(broken.contains(&"S1"), found, "{run:?}: {broken:?}");
     }
     let all = Setting { dumps_release_all: true, ..Setting::default() };
     let crash = What::KernelDumpStarted { node: "n".into() };
     for (then, found) in [(detach(), false), (tainted(OUT_OF_SERVICE, CLIENT), true)] {
-        let night = vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, then)];
-        let broken = judged(night.clone(), &all);
-        assert_eq!(broken.contains(&"S1"), found, "{night:?}: {broken:?}");
+        let run = vec![(1, crash.clone()), (2, proven_by("kdump-seen")), (2, then)];
+        let broken = judged(run.clone(), &all);
+        assert_eq!(broken.contains(&"S1"), found, "{run:?}: {broken:?}");
     }
 }
 
@@ -246,7 +246,7 @@ fn s2_one_node_at_a_time() {
         vec![
             (at, What::NetworkLost { node: node.clone() }),
             (at, What::IntentRecorded { fence, node: node.clone(), operation: 1, method, action }),
-            (at, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
+            (at, What::BmcAccepted { node, command: "off".into(), by: US.into() }),
         ]
     };
     breaks(cut_then(second(2)), &["S2"]);
@@ -361,7 +361,7 @@ fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     // Of a port that says it is on nobody can know that it is not, while the incident goes on.
     let says = |power| {
         let (node, device, by) = ("n".into(), "leaf".into(), US.into());
-        vec![(3, What::PlugTold { node, device, plug: 3, power, by })]
+        vec![(3, What::PlugReported { node, device, plug: 3, power, by })]
     };
     let setting = Setting { needs_approval: false, ..asked };
     assert!(!judged([port(), says(Power::On)].concat(), &setting).contains(&"S6"));
@@ -377,7 +377,7 @@ fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     let (node, device, by) = ("m".to_owned(), "leaf".to_owned(), US.to_owned());
     let second = vec![
         (3, What::NetworkLost { node: node.clone() }),
-        (3, What::PlugSaidYes { node, device, plug: 4, command: "off".into(), by }),
+        (3, What::PlugAccepted { node, device, plug: 4, command: "off".into(), by }),
     ];
     let found = judged([both(), second, back()].concat(), &Setting::default());
     assert!(found.contains(&"S2"), "{found:?}");
@@ -392,13 +392,13 @@ fn s7_the_bmc_of_another_machine_is_told_nothing() {
     let twins = || ["n".to_owned(), "m".to_owned()].into();
     let setting = Setting { impostors: twins(), twins: twins(), ..Setting::default() };
     let made = || (0, What::NodeCreated { node: "m".into() });
-    let night = |more: Story| [vec![made()], more, cut_then(vec![])].concat();
-    assert_eq!(judged(night(vec![]), &setting), ["S7", "S7"]);
+    let run = |more: Timeline| [vec![made()], more, cut_then(vec![])].concat();
+    assert_eq!(judged(run(vec![]), &setting), ["S7", "S7"]);
     let deleted = What::NodeDeleted { node: "m".into(), by: PEOPLE.into() };
-    assert_eq!(judged(night(vec![(0, deleted)]), &setting), [""; 0]);
+    assert_eq!(judged(run(vec![(0, deleted)]), &setting), [""; 0]);
     // Another machine's from some time on, and its own again.
     let changed = |of_another| (0, What::BmcChanged { node: "n".into(), of_another });
-    let since = |more: Story| judged([more, cut_then(vec![])].concat(), &Setting::default());
+    let since = |more: Timeline| judged([more, cut_then(vec![])].concat(), &Setting::default());
     assert_eq!(since(vec![changed(true)]), ["S7", "S7"]);
     assert_eq!(since(vec![changed(true), changed(false)]), [""; 0]);
 }
@@ -437,7 +437,7 @@ fn s8_only_what_was_there_is_released() {
 
 #[test] // promise: S9
 fn s9_marks_are_ours_and_stand_in_time() {
-    let open: Story = cut_then(vec![(2, pod_gone())])
+    let open: Timeline = cut_then(vec![(2, pod_gone())])
         .into_iter()
         .filter(|(_, what)| !matches!(what, What::TaintAdded { .. } | What::TaintRemoved { .. }))
         .collect();
@@ -446,8 +446,8 @@ fn s9_marks_are_ours_and_stand_in_time() {
         let quarantined =
             vec![(0, What::NodeCreated { node: "n".into() }), (1, tainted(QUARANTINE, CLIENT))];
         let deleted = What::NodeDeleted { node: "n".into(), by: PEOPLE.into() };
-        let night = [quarantined, vec![(2, deleted), (gone, pod_gone())]].concat();
-        judged(night, &Setting::default()).contains(&"S9")
+        let run = [quarantined, vec![(2, deleted), (gone, pod_gone())]].concat();
+        judged(run, &Setting::default()).contains(&"S9")
     };
     assert!(!deleted(3), "the release was under way when the Node was deleted");
     assert!(deleted(8));
@@ -470,8 +470,8 @@ fn s9_a_node_that_is_well_is_not_out_of_service() {
     let well = || (5, What::NetworkBack { node: "n".into() });
     let is_broken = |by, end| {
         let marks = vec![(2, tainted(QUARANTINE, CLIENT)), (3, tainted(OUT_OF_SERVICE, by))];
-        let night = [vec![(1, lost())], marks, vec![well(), (end, leads(US))]].concat();
-        judged(night, &Setting::default()).contains(&"S9")
+        let run = [vec![(1, lost())], marks, vec![well(), (end, leads(US))]].concat();
+        judged(run, &Setting::default()).contains(&"S9")
     };
     assert!(!is_broken(CLIENT, 50));
     assert!(is_broken(CLIENT, 90));
@@ -482,50 +482,54 @@ fn s9_a_node_that_is_well_is_not_out_of_service() {
 fn s2_a_node_that_another_remediator_has_is_left_alone() {
     let locked = || What::NodeLocked { node: "n".into(), by: "other".into(), lasts: 60 };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
-    let night = |at| [vec![(1, lost()), (20, locked())], off(at)].concat();
-    breaks(night(21), &[]);
-    breaks(night(40), &["S2"]);
-    breaks(night(81), &[]);
+    let run = |at| [vec![(1, lost()), (20, locked())], off(at)].concat();
+    breaks(run(21), &[]);
+    breaks(run(40), &["S2"]);
+    breaks(run(81), &[]);
 }
 
 #[test] // promise: S10
 fn s10_nothing_is_begun_where_no_policy_says_so() {
     let says =
-        |policy: &str, mode: &str| What::ModeSaid { policy: policy.into(), mode: mode.into() };
-    let night =
-        |at, mode| vec![(1, says("p", "enforce")), (5, says("p", mode)), (at, state("New"))];
-    breaks(night(10, "shadow"), &[]);
-    breaks(night(30, "shadow"), &["S10"]);
-    breaks(night(30, ""), &["S10"]);
-    breaks([vec![(1, says("q", "enforce"))], night(30, "shadow")].concat(), &[]);
+        |policy: &str, mode: &str| What::PolicyMode { policy: policy.into(), mode: mode.into() };
+    let run = |at, mode| vec![(1, says("p", "enforce")), (5, says("p", mode)), (at, state("New"))];
+    breaks(run(10, "shadow"), &[]);
+    breaks(run(30, "shadow"), &["S10"]);
+    breaks(run(30, ""), &["S10"]);
+    breaks([vec![(1, says("q", "enforce"))], run(30, "shadow")].concat(), &[]);
     let known = vec![(2, state("New"))];
-    breaks([night(3, "shadow"), known, vec![(30, state("Running"))]].concat(), &[]);
+    breaks([run(3, "shadow"), known, vec![(30, state("Running"))]].concat(), &[]);
 }
 
 fn word_said(word: &str) -> What {
-    What::WordSaid { fence: "n-1".into(), node: "n".into(), word: word.into(), by: "people".into() }
+    What::OperatorCommand {
+        fence: "n-1".into(),
+        node: "n".into(),
+        word: word.into(),
+        by: "people".into(),
+    }
 }
 
 #[test] // promise: S10
 fn s10_nothing_is_switched_off_before_somebody_who_is_to_be_asked_said_yes() {
-    let night = |word| {
+    let run = |word| {
         let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
         [vec![(1, lost()), (2, state("New")), (30, word_said(word))], off].concat()
     };
     let asked = Setting { needs_approval: true, ..Setting::default() };
-    assert!(!judged(night("approve"), &asked).contains(&"S10"));
-    assert!(judged(night("retry"), &asked).contains(&"S10"));
-    assert!(!judged(night("retry"), &Setting::default()).contains(&"S10"));
+    assert!(!judged(run("approve"), &asked).contains(&"S10"));
+    assert!(judged(run("retry"), &asked).contains(&"S10"));
+    assert!(!judged(run("retry"), &Setting::default()).contains(&"S10"));
 }
 
 #[test] // promise: S10
 fn s10_nothing_is_cut_while_somebody_has_paused() {
     let paused = || What::Edited { object: "RemedyPause stop".into(), by: "people".into() };
     let off = |at| vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at, state("Error"))];
-    let night = |at| [vec![(1, lost()), (10, paused())], off(at)].concat();
+    let run = |at| [vec![(1, lost()), (10, paused())], off(at)].concat();
     // Leave that was given right before is used.
-    breaks(night(12), &[]);
-    breaks(night(30), &["S10"]);
+    breaks(run(12), &[]);
+    breaks(run(30), &["S10"]);
     let ended = [vec![(1, lost()), (10, paused()), (20, paused())], off(30)].concat();
     breaks(ended, &[]);
 }
@@ -536,27 +540,27 @@ fn s13_many_lost_nodes_are_a_network() {
     let created = names.map(|node| (0, What::NodeCreated { node: node.into() }));
     let lost_too = |at| (at, What::NetworkLost { node: "m".into() });
     let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
-    let night = |second| [created.to_vec(), vec![(1, lost()), second], off.clone()].concat();
-    breaks(night(lost_too(2)), &["S13"]);
-    breaks(night(lost_too(39)), &[]);
+    let run = |second| [created.to_vec(), vec![(1, lost()), second], off.clone()].concat();
+    breaks(run(lost_too(2)), &["S13"]);
+    breaks(run(lost_too(39)), &[]);
 }
 
 #[test]
 fn s13_nodes_that_are_lost_together_share_something() {
     let names = (0..9).map(|number| format!("n{number}")).chain(["n", "m", "o"].map(String::from));
-    let created: Story = names.map(|node| (0, What::NodeCreated { node })).collect();
+    let created: Timeline = names.map(|node| (0, What::NodeCreated { node })).collect();
     let lost_too = |at, node: &str| (at, What::NetworkLost { node: node.into() });
     let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
-    let night = |third| {
+    let run = |third| {
         let others = vec![(5, lost()), (5, lost_too(0, "m").1), third];
         [created.clone(), others, off.clone()].concat()
     };
-    breaks(night(lost_too(6, "o")), &["S13"]);
-    breaks(night(lost_too(9, "o")), &[]);
+    breaks(run(lost_too(6, "o")), &["S13"]);
+    breaks(run(lost_too(9, "o")), &[]);
 }
 
 #[test] // promise: L1, L3, L4, L5
-fn l1_l3_l4_l5_a_night_ends_well() {
+fn l1_l3_l4_l5_a_run_ends_well() {
     let setting = Setting { lost: vec!["n".into()], ..Setting::default() };
     let ready =
         |status: &str| What::NodeReady { node: "n".into(), status: status.into(), by: "k".into() };
@@ -573,9 +577,9 @@ fn l1_l3_l4_l5_a_night_ends_well() {
     let twice =
         cut_then(cut_then(vec![]).split_off(1).into_iter().map(|(_, what)| (2, what)).collect());
     assert!(judged(twice, &Setting::default()).contains(&"L5"));
-    let offs = || (1..4).map(|at| (at, power(Power::Off, Command))).collect::<Story>();
+    let offs = || (1..4).map(|at| (at, power(Power::Off, Command))).collect::<Timeline>();
     let (fence, node, word, by) = ("m-1".into(), "m".into(), "retry".into(), PEOPLE.into());
-    let retry = What::WordSaid { fence, node, word, by };
+    let retry = What::OperatorCommand { fence, node, word, by };
     let again = || [vec![(0, retry.clone())], offs()].concat();
     let miswired = Setting { miswired: [3].into(), ..Setting::default() };
     assert!(judged(offs(), &miswired).contains(&"L5"));
@@ -587,11 +591,10 @@ fn l1_l3_l4_l5_a_night_ends_well() {
 fn l7_sessions_are_closed_and_there_is_one_at_a_time() {
     let setting = Setting { sound_bmcs: ["n".to_owned()].into(), ..Setting::default() };
     let open = |open| What::BmcSessions { node: "n".into(), open };
-    let night =
-        |facts: &[(u64, u64)]| facts.iter().map(|(at, count)| (*at, open(*count))).collect();
-    assert_eq!(judged(night(&[(1, 1), (2, 0), (3, 1), (4, 0)]), &setting), [""; 0]);
-    assert_eq!(judged(night(&[(1, 1), (2, 2), (3, 1), (4, 0)]), &setting), ["L7"]);
-    assert_eq!(judged(night(&[(1, 1), (40, 0)]), &setting), ["L7"]);
-    assert_eq!(judged(night(&[(1, 1)]), &setting), ["L7"]);
-    breaks(night(&[(1, 1), (2, 2)]), &[]);
+    let run = |facts: &[(u64, u64)]| facts.iter().map(|(at, count)| (*at, open(*count))).collect();
+    assert_eq!(judged(run(&[(1, 1), (2, 0), (3, 1), (4, 0)]), &setting), [""; 0]);
+    assert_eq!(judged(run(&[(1, 1), (2, 2), (3, 1), (4, 0)]), &setting), ["L7"]);
+    assert_eq!(judged(run(&[(1, 1), (40, 0)]), &setting), ["L7"]);
+    assert_eq!(judged(run(&[(1, 1)]), &setting), ["L7"]);
+    breaks(run(&[(1, 1), (2, 2)]), &[]);
 }

@@ -14,7 +14,7 @@ use super::canary;
 
 /// What a plugin is asked to do.
 #[derive(Clone)]
-pub struct Asked {
+pub struct AttackCall {
     /// The plug, which the attacker takes for its deed.
     pub deed: String,
     /// The action.
@@ -56,7 +56,7 @@ pub fn fleet() -> AdminGrant {
     }
 }
 
-impl Asked {
+impl AttackCall {
     /// The call, under the grants that follow from the plugin's manifest; `ACCOUNT` is a credential of its,
     /// and `COMMUNITY` is one only where `reveal` is granted.
     ///

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, Request, Response, header};
-use node_remedy_sandbox::net::{Conversation, Fabric, HttpPeer, HttpReply, Peer, Said};
+use node_remedy_sandbox::net::{Conversation, Fabric, HttpPeer, HttpReply, Peer, StreamEvent};
 use serde_json::json;
 
 use super::canary;
@@ -73,7 +73,7 @@ fn echo(request: &Request<Vec<u8>>) -> Option<Response<Vec<u8>>> {
 struct Echo;
 
 impl Conversation for Echo {
-    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, Said)> {
-        if data.is_empty() { Vec::new() } else { vec![(SOON, Said::Bytes(data.to_vec()))] }
+    fn hear(&mut self, data: &[u8]) -> Vec<(Duration, StreamEvent)> {
+        if data.is_empty() { Vec::new() } else { vec![(SOON, StreamEvent::Bytes(data.to_vec()))] }
     }
 }

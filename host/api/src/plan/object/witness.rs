@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Reader, missing};
 use crate::document::Path;
 use crate::fenceconfiguration::FenceConfigurationSpec;
-use crate::plan::plugins::{Asked, only_watches};
+use crate::plan::plugins::{ActionSet, only_watches};
 use crate::plan::source::{Does, Draft};
 
 impl Reader<'_> {
@@ -30,7 +30,7 @@ impl Reader<'_> {
                 }
                 continue;
             };
-            let is_read = own.asked == Asked::default() && !only_watches(plugin);
+            let is_read = own.asked == ActionSet::default() && !only_watches(plugin);
             if is_read && !called.contains(method.name.as_str()) {
                 let sentence = "found nothing, expected off, on, reboot or reset; or that it is \
                                 another method's witness";
@@ -53,7 +53,7 @@ impl Reader<'_> {
             let why = match &witness.does {
                 Does::Plugin(other) if other == plugin => format!("of the plugin {plugin}, too"),
                 Does::Plugin(other) if only_watches(other) => "which reads no power".to_owned(),
-                Does::Plugin(_) if witness.asked != Asked::default() => {
+                Does::Plugin(_) if witness.asked != ActionSet::default() => {
                     "which has an action".to_owned()
                 }
                 Does::Plugin(_) => continue,

@@ -6,9 +6,9 @@ use alloc::boxed::Box;
 use alloc::string::ToString as _;
 use alloc::vec;
 
-use super::{CLEAR, cutting_plan, story};
+use super::{CLEAR, cutting_plan, driver};
+use crate::tests::driver::{Driver, honest, lying};
 use crate::tests::fixtures::{BOOT, failed, paused_by_alice, storage, storm, succeeded};
-use crate::tests::story::{Story, honest, lying};
 use crate::*;
 
 /// Every phase that follows an off until its machine is on again.
@@ -26,7 +26,7 @@ fn node_healthcheck() -> Refusal {
 #[test]
 fn a_storm_between_off_and_on_leaves_no_machine_off() {
     for phase in AFTER_OFF {
-        let mut cut = story();
+        let mut cut = driver();
         cut.until(phase);
         cut.view.gate.refusals =
             vec![storm(), Refusal::OwnView { silent: Span::seconds(20), max: SILENCE_MAX }];
@@ -36,7 +36,7 @@ fn a_storm_between_off_and_on_leaves_no_machine_off() {
         cut.boots().until(Phase::Final(FinalReason::Remedied));
     }
     // The off is under way when the storm begins.
-    let mut under_way = story();
+    let mut under_way = driver();
     under_way.until_call(Action::Off);
     under_way.view.gate.refusals = vec![storm()];
     under_way.until(Phase::AwaitingWell);
@@ -47,7 +47,7 @@ fn a_storm_between_off_and_on_leaves_no_machine_off() {
 fn an_abort_between_off_and_on_switches_on_and_says_so() {
     for phase in AFTER_OFF {
         for words in [vec![], vec![storm(), paused_by_alice()]] {
-            let mut aborted = story();
+            let mut aborted = driver();
             aborted.until(phase);
             // What was decided before is carried out, or is not.
             aborted.todo.retain(|one| !gives_away(one));
@@ -74,18 +74,18 @@ fn an_abort_between_off_and_on_switches_on_and_says_so() {
 /// while. It binds none of a machine that was read off: their disruption has happened.
 #[test]
 fn a_disruption_budget_at_zero_holds_up_no_machine_that_is_off() {
-    let bound = |story: &mut Story| {
-        story.view.pods.iter_mut().for_each(|pod| pod.ready = true);
-        story.budget_at_zero = true;
+    let bound = |driver: &mut Driver| {
+        driver.view.pods.iter_mut().for_each(|pod| pod.ready = true);
+        driver.budget_at_zero = true;
     };
-    let mut off = story();
+    let mut off = driver();
     bound(&mut off);
     off.until(Phase::Releasing);
     let since = off.now;
     off.until(Phase::AwaitingWell);
     assert!(off.released() && off.now.since(since) < Span::minutes(1));
 
-    let mut word = story();
+    let mut word = driver();
     word.device = Box::new(lying);
     bound(&mut word);
     word.until(Phase::Parked);
@@ -93,7 +93,7 @@ fn a_disruption_budget_at_zero_holds_up_no_machine_that_is_off() {
     word.event(Event::Command(confirm));
     word.until(Phase::Releasing);
     let since = word.now;
-    let deletes = |story: &Story| story.did(|one| matches!(one, Effect::DeletePods(_)));
+    let deletes = |driver: &Driver| driver.did(|one| matches!(one, Effect::DeletePods(_)));
     while deletes(&word).is_none() && word.record.phase == Phase::Releasing {
         word.go();
     }
@@ -103,7 +103,7 @@ fn a_disruption_budget_at_zero_holds_up_no_machine_that_is_off() {
 
 #[test]
 fn a_lease_that_node_healthcheck_holds_stops_an_off_and_no_on() {
-    let mut before = story();
+    let mut before = driver();
     before.until_call(Action::Status);
     before.view.gate.refusals = vec![node_healthcheck()];
     for _ in 0..20 {
@@ -114,7 +114,7 @@ fn a_lease_that_node_healthcheck_holds_stops_an_off_and_no_on() {
     before.until(Phase::Final(FinalReason::Recovered));
 
     for phase in AFTER_OFF {
-        let mut after = story();
+        let mut after = driver();
         after.until(phase);
         after.view.gate.refusals = vec![node_healthcheck()];
         after.until(Phase::AwaitingWell);
@@ -127,7 +127,7 @@ fn a_lease_that_node_healthcheck_holds_stops_an_off_and_no_on() {
 #[test]
 fn an_on_with_wrong_credentials_closes_its_kind_and_tells_who_is_off() {
     for kind in [FailureKind::Unauthenticated, FailureKind::Denied] {
-        let mut broken = story();
+        let mut broken = driver();
         broken.device = Box::new(move |operation, plugs| match operation.action {
             Action::On => failed(kind),
             Action::Off | Action::Status | Action::Reset | Action::Monitor => {
@@ -155,13 +155,13 @@ fn an_on_with_wrong_credentials_closes_its_kind_and_tells_who_is_off() {
 #[test]
 fn an_isolation_whose_node_heals_by_itself_is_undone() {
     let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
-    let mut before_power = Story::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
+    let mut before_power = Driver::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
     before_power.until(Phase::AwaitingPower);
     before_power.wakes().until(Phase::Final(FinalReason::Recovered));
 
     let mut plan = cutting_plan(Kind::Fabric(Path::Other));
     plan.power = vec![];
-    let mut only = Story::new(plan, RunPolicy::default());
+    let mut only = Driver::new(plan, RunPolicy::default());
     only.until(Phase::AwaitingWell);
     assert_eq!(only.plugs[1], PlugState::Off);
     only.wakes().until(Phase::Final(FinalReason::Remedied));
@@ -178,7 +178,7 @@ fn an_isolation_whose_node_heals_by_itself_is_undone() {
 /// still off.
 #[test]
 fn a_machine_that_boots_from_san_has_its_storage_before_its_power() {
-    let mut san = Story::new(cutting_plan(storage()), RunPolicy::default());
+    let mut san = Driver::new(cutting_plan(storage()), RunPolicy::default());
     san.until(Phase::AwaitingWell);
     let on = |method| san.calls.iter().position(|call| *call == (method, Action::On)).unwrap();
     let (storage, power) = (on(1), on(0));
@@ -195,7 +195,7 @@ fn a_machine_that_its_cloud_group_replaces_ends_the_run() {
     for phase in
         [Phase::ReadingIdentity, Phase::VerifyingOff, Phase::Releasing, Phase::AwaitingWell]
     {
-        let mut replaced = story();
+        let mut replaced = driver();
         replaced.holders = true;
         replaced.until(phase);
         let offs = replaced.count(Action::Off);
@@ -226,20 +226,23 @@ fn a_run_that_is_left_alone_has_ways_on() {
         let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
         let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
         plan.ladder = vec![];
-        let mut story = Story::new(plan, policy);
-        story.device = Box::new(|operation, plugs| {
+        let mut driver = Driver::new(plan, policy);
+        driver.device = Box::new(|operation, plugs| {
             let is_unread = operation.action == Action::Status
                 && operation.method == 0
                 && plugs[0] == PlugState::Off;
             if is_unread { failed(FailureKind::Unauthenticated) } else { honest(operation, plugs) }
         });
-        story.until(Phase::VerifyingOff);
-        story.view.gate.refusals = vec![paused_by_alice()];
-        story.until(Phase::Parked);
-        assert!(matches!(story.parked(), Some(ParkReason::LeftAlone { .. })));
-        assert_eq!((story.plugs.clone(), story.record.slot), (vec![PlugState::Off; 2], Slot::Free));
-        story.device = Box::new(honest);
-        story
+        driver.until(Phase::VerifyingOff);
+        driver.view.gate.refusals = vec![paused_by_alice()];
+        driver.until(Phase::Parked);
+        assert!(matches!(driver.parked(), Some(ParkReason::LeftAlone { .. })));
+        assert_eq!(
+            (driver.plugs.clone(), driver.record.slot),
+            (vec![PlugState::Off; 2], Slot::Free)
+        );
+        driver.device = Box::new(honest);
+        driver
     };
     let mut comes_and_goes = left_alone();
     for _ in 0..3 {
@@ -268,7 +271,7 @@ fn a_run_that_is_left_alone_has_ways_on() {
     gone.view.node = None;
     gone.until(Phase::Final(FinalReason::NodeGone));
 
-    for story in [comes_and_goes, aborted, confirmed, gone] {
-        assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
+    for driver in [comes_and_goes, aborted, confirmed, gone] {
+        assert_eq!((driver.plugs.clone(), driver.count(Action::Off)), (vec![PlugState::On; 2], 2));
     }
 }

@@ -10,10 +10,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::*;
+use crate::tests::driver::{honest, silent};
 use crate::tests::fixtures::{
-    DRIVER, failed, not_attempted, paused_by_alice, signs, storage, storm, succeeded,
+    DRIVER, failed, liveness, not_attempted, paused_by_alice, storage, storm, succeeded,
 };
-use crate::tests::story::{honest, silent};
 
 /// A plan that cuts storage and does nothing else.
 fn storage_only() -> Plan {
@@ -23,8 +23,8 @@ fn storage_only() -> Plan {
     plan
 }
 
-fn story_of(plan: Plan) -> Story {
-    Story::new(plan, RunPolicy::default())
+fn driver_of(plan: Plan) -> Driver {
+    Driver::new(plan, RunPolicy::default())
 }
 
 fn cut_undone(failure: Option<&str>) -> ParkReason {
@@ -41,8 +41,8 @@ fn cutting_nothing(kind: FailureKind) -> impl Fn(&Operation, &mut [PlugState]) -
 }
 
 /// The device of the cut (method 1) is honest; the other one is silent.
-fn dead_bmc(story: &mut Story) {
-    story.device = Box::new(|operation, plugs| match operation.method {
+fn dead_bmc(driver: &mut Driver) {
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Unreachable),
         _ => honest(operation, plugs),
     });
@@ -56,23 +56,23 @@ fn what_was_cut_stays_cut_when_the_node_is_deleted() {
         let mut plan = cutting_plan(storage());
         plan.power = vec![];
         plan.methods[0].kind = Kind::Watch;
-        let mut story = Story::new(plan, RunPolicy::default());
-        story.until(deleted_at);
-        assert_eq!(story.plugs[1], PlugState::Off);
-        story.view.node = None;
-        story.view.trigger = Crossing::Unclear;
-        story.until(Phase::Parked);
-        assert_eq!(story.parked(), Some(&ParkReason::StillCut), "{deleted_at:?}");
-        assert_eq!(story.record.parked.as_ref().map(|one| one.still_cut.clone()), Some(vec![1]));
-        story.event(Event::Command(Command::Retry));
-        story.until(Phase::Parked);
+        let mut driver = Driver::new(plan, RunPolicy::default());
+        driver.until(deleted_at);
+        assert_eq!(driver.plugs[1], PlugState::Off);
+        driver.view.node = None;
+        driver.view.trigger = Crossing::Unclear;
+        driver.until(Phase::Parked);
+        assert_eq!(driver.parked(), Some(&ParkReason::StillCut), "{deleted_at:?}");
+        assert_eq!(driver.record.parked.as_ref().map(|one| one.still_cut.clone()), Some(vec![1]));
+        driver.event(Event::Command(Command::Retry));
+        driver.until(Phase::Parked);
         let word = |boot: &str| Command::ConfirmOff { by: "ada".into(), boot_id: boot.into() };
-        story.event(Event::Command(word("another boot")));
-        story.go();
-        assert_eq!((story.record.phase, story.plugs[1]), (Phase::Parked, PlugState::Off));
-        story.event(Event::Command(word(BOOT)));
-        story.until(Phase::Final(FinalReason::NodeGone));
-        assert_eq!(story.plugs[1], PlugState::On, "{deleted_at:?}");
+        driver.event(Event::Command(word("another boot")));
+        driver.go();
+        assert_eq!((driver.record.phase, driver.plugs[1]), (Phase::Parked, PlugState::Off));
+        driver.event(Event::Command(word(BOOT)));
+        driver.until(Phase::Final(FinalReason::NodeGone));
+        assert_eq!(driver.plugs[1], PlugState::On, "{deleted_at:?}");
     }
 }
 
@@ -86,21 +86,21 @@ fn what_vanished_behind_a_cut_counts_as_released() {
     for (case, vanish) in vanish.into_iter().enumerate() {
         let grades = [Grade::PowerOffVerified].into();
         let policy = RunPolicy { grades, ..RunPolicy::default() };
-        let mut story = Story::new(cutting_plan(storage()), policy);
-        story.until(Phase::ReadingIdentity);
-        assert_eq!(story.plugs[1], PlugState::Off);
-        vanish(&mut story.view);
-        story.event(Event::Command(Command::Abort));
+        let mut driver = Driver::new(cutting_plan(storage()), policy);
+        driver.until(Phase::ReadingIdentity);
+        assert_eq!(driver.plugs[1], PlugState::Off);
+        vanish(&mut driver.view);
+        driver.event(Event::Command(Command::Abort));
         if case == 0 {
-            story.until(Phase::Final(FinalReason::Aborted));
-            assert_eq!(story.plugs[1], PlugState::On, "{case}");
+            driver.until(Phase::Final(FinalReason::Aborted));
+            assert_eq!(driver.plugs[1], PlugState::On, "{case}");
         } else {
-            story.until(Phase::Parked);
-            assert_eq!(story.parked(), Some(&ParkReason::StillCut), "{case}");
-            assert_eq!(story.plugs[1], PlugState::Off, "{case}");
-            story.boots();
-            story.until(Phase::Final(FinalReason::RecoveredByHand));
-            assert_eq!(story.plugs[1], PlugState::On, "{case}");
+            driver.until(Phase::Parked);
+            assert_eq!(driver.parked(), Some(&ParkReason::StillCut), "{case}");
+            assert_eq!(driver.plugs[1], PlugState::Off, "{case}");
+            driver.boots();
+            driver.until(Phase::Final(FinalReason::RecoveredByHand));
+            assert_eq!(driver.plugs[1], PlugState::On, "{case}");
         }
     }
 }
@@ -109,24 +109,24 @@ fn what_vanished_behind_a_cut_counts_as_released() {
 /// again, and a person is told.
 #[test] // promise: A16
 fn a16_a_cut_is_read_again_before_a_batch() {
-    let mut story = story_of(storage_only());
-    story.holders = true;
-    story.until(Phase::Releasing);
-    story.until_now(Span::seconds(5));
-    assert!(story.did(|one| matches!(one, Effect::DeletePods(_))).is_some());
-    story.plugs[1] = PlugState::On;
-    story.until_now(CUT_READ_AGE_MAX.times(2));
-    story.holders = false;
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&cut_undone(None)));
-    assert!(story.did(|one| matches!(one, Effect::DeleteAttachments(_))).is_none());
-    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
-    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
-    story.view.attachments.clear();
-    story.view.pods.clear();
-    story.boots();
-    story.until(Phase::Final(FinalReason::RecoveredByHand));
-    assert_eq!(story.plugs[1], PlugState::On);
+    let mut driver = driver_of(storage_only());
+    driver.holders = true;
+    driver.until(Phase::Releasing);
+    driver.until_now(Span::seconds(5));
+    assert!(driver.did(|one| matches!(one, Effect::DeletePods(_))).is_some());
+    driver.plugs[1] = PlugState::On;
+    driver.until_now(CUT_READ_AGE_MAX.times(2));
+    driver.holders = false;
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&cut_undone(None)));
+    assert!(driver.did(|one| matches!(one, Effect::DeleteAttachments(_))).is_none());
+    assert_eq!((driver.plugs[1], driver.count(Action::Off)), (PlugState::Off, 2));
+    assert!(driver.notices.contains(&Notice::ProofVoided { reads_on: Some(1) }));
+    driver.view.attachments.clear();
+    driver.view.pods.clear();
+    driver.boots();
+    driver.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// Two switches that take their time: when the second has answered, the first one's answer is old. Both
@@ -138,34 +138,34 @@ fn a16_cuts_that_are_slow_to_read_are_read_in_one_round() {
     second.name = "second-switch".into();
     plan.methods.push(second);
     plan.isolation = vec![stage(Execution::All, &[1, 2])];
-    let mut story = story_of(plan);
-    story.plugs.resize(3, PlugState::On);
-    story.call_takes = Span::seconds(4);
-    story.until(Phase::AwaitingWell);
-    assert!(story.released());
+    let mut driver = driver_of(plan);
+    driver.plugs.resize(3, PlugState::On);
+    driver.call_takes = Span::seconds(4);
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.released());
 }
 
 /// Everything is released and the machine may run on behind its cut: that is read for as long as it may.
 #[test] // promise: A16
 fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
-    let mut story = story_of(storage_only());
-    story.until(Phase::AwaitingWell);
-    assert!(story.released());
-    story.plugs[1] = PlugState::On;
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&cut_undone(None)));
-    assert_eq!(story.plugs[1], PlugState::Off);
+    let mut driver = driver_of(storage_only());
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.released());
+    driver.plugs[1] = PlugState::On;
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&cut_undone(None)));
+    assert_eq!(driver.plugs[1], PlugState::Off);
     // Whoever undoes it once more makes two writers once more.
-    story.plugs[1] = PlugState::On;
-    story.until_now(Span::seconds(25));
-    assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 3));
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&cut_undone(None)));
+    driver.plugs[1] = PlugState::On;
+    driver.until_now(Span::seconds(25));
+    assert_eq!((driver.plugs[1], driver.count(Action::Off)), (PlugState::Off, 3));
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&cut_undone(None)));
     // Unless a person wants the machine left alone.
-    story.view.gate.refusals = vec![paused_by_alice()];
-    story.plugs[1] = PlugState::On;
-    story.until_now(Span::minutes(5));
-    assert_eq!(story.count(Action::Off), 3);
+    driver.view.gate.refusals = vec![paused_by_alice()];
+    driver.plugs[1] = PlugState::On;
+    driver.until_now(Span::minutes(5));
+    assert_eq!(driver.count(Action::Off), 3);
 }
 
 /// The Node was deleted and its machine registered anew. The boot that pods were released from is cut again when
@@ -179,25 +179,25 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
         (Some("another-boot"), false, false),
         (Some("another-boot"), true, true),
     ] {
-        let mut story = story_of(storage_only());
-        story.until(Phase::AwaitingWell);
-        let node = story.view.node.take().unwrap();
-        story.until(Phase::Parked);
-        let boot_id = boot.map_or(node.signs.boot_id.clone(), Into::into);
-        let signs = Signs { boot_id, ..node.signs.clone() };
-        story.view.node = Some(NodeView { uid: "registered-anew".into(), signs, ..node });
-        story.view.is_another_machine = is_another_machine;
-        story.plugs[1] = PlugState::On;
+        let mut driver = driver_of(storage_only());
+        driver.until(Phase::AwaitingWell);
+        let node = driver.view.node.take().unwrap();
+        driver.until(Phase::Parked);
+        let boot_id = boot.map_or(node.liveness.boot_id.clone(), Into::into);
+        let liveness = Liveness { boot_id, ..node.liveness.clone() };
+        driver.view.node = Some(NodeView { uid: "registered-anew".into(), liveness, ..node });
+        driver.view.is_another_machine = is_another_machine;
+        driver.plugs[1] = PlugState::On;
         if cut_again {
-            story.until_now(Span::minutes(5));
+            driver.until_now(Span::minutes(5));
         } else {
-            story.until(Phase::Final(FinalReason::NodeGone));
+            driver.until(Phase::Final(FinalReason::NodeGone));
         }
         let expected = if cut_again { (PlugState::Off, 2) } else { (PlugState::On, 1) };
-        assert_eq!((story.plugs[1], story.count(Action::Off)), expected, "{boot:?}");
+        assert_eq!((driver.plugs[1], driver.count(Action::Off)), expected, "{boot:?}");
         let ended = if cut_again { Phase::Parked } else { Phase::Final(FinalReason::NodeGone) };
         assert_eq!(
-            story.record.phase, ended,
+            driver.record.phase, ended,
             "{boot:?}: a person is told, or nothing is left to do"
         );
     }
@@ -206,71 +206,71 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
 /// Its Node was deleted behind the cut, which a device does not give back at first.
 #[test] // promise: A5
 fn a5_a_machine_that_registers_anew_in_a_newer_boot_is_given_back_what_was_cut() {
-    let mut story = story_of(storage_only());
-    story.until(Phase::AwaitingWell);
-    let node = story.view.node.take().unwrap();
-    story.until(Phase::Parked);
+    let mut driver = driver_of(storage_only());
+    driver.until(Phase::AwaitingWell);
+    let node = driver.view.node.take().unwrap();
+    driver.until(Phase::Parked);
     let anew = |boot_id: &str| NodeView {
         uid: "registered-anew".into(),
-        signs: Signs { boot_id: boot_id.into(), ..node.signs.clone() },
+        liveness: Liveness { boot_id: boot_id.into(), ..node.liveness.clone() },
         ..node.clone()
     };
-    story.view.node = Some(anew(&node.signs.boot_id));
-    story.until_now(Span::minutes(5));
-    assert_eq!((story.plugs[1], story.record.phase), (PlugState::Off, Phase::Parked));
-    story.view.node = Some(anew("another-boot"));
-    story.device = Box::new(|operation, plugs| match operation.action {
+    driver.view.node = Some(anew(&node.liveness.boot_id));
+    driver.until_now(Span::minutes(5));
+    assert_eq!((driver.plugs[1], driver.record.phase), (PlugState::Off, Phase::Parked));
+    driver.view.node = Some(anew("another-boot"));
+    driver.device = Box::new(|operation, plugs| match operation.action {
         Action::On => failed(FailureKind::Device),
         Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
     });
-    story.until_now(Span::minutes(30));
-    let ons = story.count(Action::On);
+    driver.until_now(Span::minutes(30));
+    let ons = driver.count(Action::On);
     assert!(ons > 5 && ons < 200, "{ons}: it is tried at leisure");
-    story.device = Box::new(honest);
-    story.until(Phase::Final(FinalReason::NodeGone));
-    assert_eq!(story.plugs[1], PlugState::On);
+    driver.device = Box::new(honest);
+    driver.until(Phase::Final(FinalReason::NodeGone));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// A plan that cuts storage and nothing else gives the machine no power, so nobody is told that it did.
 #[test] // promise: A17
 fn a17_a_person_is_told_what_was_done_and_of_the_same_boot_when_it_is_back() {
-    let mut story = story_of(storage_only());
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::Isolated));
-    story.wakes();
-    story.until_now(Span::minutes(2));
-    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
-    assert_eq!(story.plugs[1], PlugState::Off);
+    let mut driver = driver_of(storage_only());
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::Isolated));
+    driver.wakes();
+    driver.until_now(Span::minutes(2));
+    assert_eq!(driver.parked(), Some(&ParkReason::SameBootAfterRelease));
+    assert_eq!(driver.plugs[1], PlugState::Off);
 }
 
 /// Somebody made the Node by hand while its machine was silent, so it names no boot.
 #[test] // promise: A5
 fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
-    let mut story = story_of(storage_only());
-    let boot_id = core::mem::take(&mut story.view.node.as_mut().unwrap().signs.boot_id);
-    story.record.signs_at_open.boot_id.clear();
-    story.until(Phase::AwaitingWell);
-    story.view.node.as_mut().unwrap().signs.boot_id = boot_id;
-    story.until_now(Span::minutes(5));
-    assert_eq!(story.plugs[1], PlugState::Off, "its pods may run on");
-    story.boots();
-    story.until(Phase::Final(FinalReason::Remedied));
-    assert_eq!(story.plugs[1], PlugState::On);
+    let mut driver = driver_of(storage_only());
+    let boot_id = core::mem::take(&mut driver.view.node.as_mut().unwrap().liveness.boot_id);
+    driver.record.liveness_at_open.boot_id.clear();
+    driver.until(Phase::AwaitingWell);
+    driver.view.node.as_mut().unwrap().liveness.boot_id = boot_id;
+    driver.until_now(Span::minutes(5));
+    assert_eq!(driver.plugs[1], PlugState::Off, "its pods may run on");
+    driver.boots();
+    driver.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// The outlet that was read off feeds nothing, and the Node names its boot only after it voided the proof.
 #[test] // promise: A6
 fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
-    let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
-    story.node(|node| node.signs.boot_id.clear());
-    story.record.signs_at_open.boot_id.clear();
-    story.until(Phase::Releasing);
-    story.node(|node| node.signs.lease_renewed = Some(Time(5)));
-    story.until(Phase::AwaitingWell);
-    assert!(story.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
-    story.wakes();
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::AliveThoughOff));
+    let mut driver = Driver::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    driver.node(|node| node.liveness.boot_id.clear());
+    driver.record.liveness_at_open.boot_id.clear();
+    driver.until(Phase::Releasing);
+    driver.node(|node| node.liveness.lease_renewed = Some(Time(5)));
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
+    driver.wakes();
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::AliveThoughOff));
 }
 
 /// A person's word kept a cut from being made again that was undone behind a release. Once it is taken back it is
@@ -278,21 +278,21 @@ fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
 #[test]
 fn a17_a_cut_that_a_word_kept_undone_is_made_again_once_the_word_is_taken_back() {
     for node_is_gone in [false, true] {
-        let mut story = story_of(storage_only());
-        story.until(Phase::AwaitingWell);
-        story.view.gate.refusals = vec![paused_by_alice()];
-        story.plugs[1] = PlugState::On;
-        story.until(Phase::Parked);
-        assert!(matches!(story.parked(), Some(ParkReason::LeftAlone { .. })));
+        let mut driver = driver_of(storage_only());
+        driver.until(Phase::AwaitingWell);
+        driver.view.gate.refusals = vec![paused_by_alice()];
+        driver.plugs[1] = PlugState::On;
+        driver.until(Phase::Parked);
+        assert!(matches!(driver.parked(), Some(ParkReason::LeftAlone { .. })));
         if node_is_gone {
-            story.view.node = None;
+            driver.view.node = None;
         }
-        story.until_now(Span::minutes(2));
-        assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::On, 1));
-        story.view.gate.refusals = vec![storm()];
-        story.until_now(Span::minutes(2));
-        assert_eq!((story.plugs[1], story.count(Action::Off)), (PlugState::Off, 2));
-        assert_eq!(story.parked(), Some(&cut_undone(None)), "{node_is_gone}");
+        driver.until_now(Span::minutes(2));
+        assert_eq!((driver.plugs[1], driver.count(Action::Off)), (PlugState::On, 1));
+        driver.view.gate.refusals = vec![storm()];
+        driver.until_now(Span::minutes(2));
+        assert_eq!((driver.plugs[1], driver.count(Action::Off)), (PlugState::Off, 2));
+        assert_eq!(driver.parked(), Some(&cut_undone(None)), "{node_is_gone}");
     }
 }
 
@@ -304,24 +304,24 @@ fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
     for (node_is_gone, kind) in
         [false, true].into_iter().flat_map(|gone| kinds.map(|it| (gone, it)))
     {
-        let mut story = story_of(storage_only());
-        story.until(Phase::AwaitingWell);
+        let mut driver = driver_of(storage_only());
+        driver.until(Phase::AwaitingWell);
         if node_is_gone {
-            story.view.node = None;
-            story.until(Phase::Parked);
+            driver.view.node = None;
+            driver.until(Phase::Parked);
         }
-        story.plugs[1] = PlugState::On;
-        story.device = Box::new(cutting_nothing(kind));
-        story.until_now(Span::minutes(300));
-        story.until(Phase::Parked);
-        assert_eq!(story.parked(), Some(&cut_undone(Some("detail"))), "{node_is_gone}");
-        assert_eq!(story.plugs[1], PlugState::On);
-        assert!(story.record.operations.len() < 100, "{}", story.record.operations.len());
-        story.device = Box::new(honest);
-        story.until_now(Span::minutes(3));
-        story.until(Phase::Parked);
-        assert_eq!(story.plugs[1], PlugState::Off);
-        assert_eq!(story.parked(), Some(&cut_undone(None)), "{node_is_gone}");
+        driver.plugs[1] = PlugState::On;
+        driver.device = Box::new(cutting_nothing(kind));
+        driver.until_now(Span::minutes(300));
+        driver.until(Phase::Parked);
+        assert_eq!(driver.parked(), Some(&cut_undone(Some("detail"))), "{node_is_gone}");
+        assert_eq!(driver.plugs[1], PlugState::On);
+        assert!(driver.record.operations.len() < 100, "{}", driver.record.operations.len());
+        driver.device = Box::new(honest);
+        driver.until_now(Span::minutes(3));
+        driver.until(Phase::Parked);
+        assert_eq!(driver.plugs[1], PlugState::Off);
+        assert_eq!(driver.parked(), Some(&cut_undone(None)), "{node_is_gone}");
     }
 }
 
@@ -329,42 +329,42 @@ fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
 /// when it can.
 #[test]
 fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure() {
-    let mut story = story_of(storage_only());
-    story.until(Phase::AwaitingWell);
-    story.device = Box::new(|operation, plugs| match operation.action {
+    let mut driver = driver_of(storage_only());
+    driver.until(Phase::AwaitingWell);
+    driver.device = Box::new(|operation, plugs| match operation.action {
         Action::On => failed(FailureKind::Device),
         Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
     });
-    story.boots();
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
-    let (reads, ons) = (story.count(Action::Status), story.count(Action::On));
-    story.until_now(Span::minutes(60));
-    let (reads, ons) = (story.count(Action::Status) - reads, story.count(Action::On) - ons);
+    driver.boots();
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::RestoreFailed));
+    let (reads, ons) = (driver.count(Action::Status), driver.count(Action::On));
+    driver.until_now(Span::minutes(60));
+    let (reads, ons) = (driver.count(Action::Status) - reads, driver.count(Action::On) - ons);
     assert!(ons > 10 && ons < 200 && reads < 2_000, "{ons} of {reads}");
-    story.device = Box::new(honest);
-    story.until(Phase::Final(FinalReason::RecoveredByHand));
-    assert_eq!(story.plugs[1], PlugState::On);
+    driver.device = Box::new(honest);
+    driver.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// The same where the boot that was told to go off is well, and is left to a person: a look that tries nothing counts no try, as
 /// each change of the record is written, and looked at anew.
 #[test]
 fn a2_a_parked_run_that_tries_nothing_changes_nothing() {
-    let mut story = Story::new(refuted::outlet_and_storage(), refuted::proven_by_power());
-    story.until(Phase::VerifyingOff);
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    let mut driver = Driver::new(refuted::outlet_and_storage(), refuted::proven_by_power());
+    driver.until(Phase::VerifyingOff);
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (1, Action::On) => failed(FailureKind::Device),
         _ => honest(operation, plugs),
     });
-    story.wakes();
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
-    story.live(BOOT, 20);
-    let tries = |story: &Story| (story.record.attempt, story.count(Action::On));
-    let before = tries(&story);
-    story.until_now(Span::minutes(5));
-    assert_eq!((story.record.phase, tries(&story)), (Phase::Parked, before));
+    driver.wakes();
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::RestoreFailed));
+    driver.live(BOOT, 20);
+    let tries = |driver: &Driver| (driver.record.attempt, driver.count(Action::On));
+    let before = tries(&driver);
+    driver.until_now(Span::minutes(5));
+    assert_eq!((driver.record.phase, tries(&driver)), (Phase::Parked, before));
 }
 
 /// The same where its device cannot be reached, or its Secret not be read: it is probed, and a person is told.
@@ -373,20 +373,20 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is
     for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
         let device_timeout = Span::minutes(10);
         let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
-        let mut story = Story::new(storage_only(), policy);
-        story.until(Phase::AwaitingWell);
-        story.device = Box::new(move |operation, plugs| match operation.action {
+        let mut driver = Driver::new(storage_only(), policy);
+        driver.until(Phase::AwaitingWell);
+        driver.device = Box::new(move |operation, plugs| match operation.action {
             Action::Status => honest(operation, plugs),
             Action::On | Action::Off | Action::Reset | Action::Monitor => not_attempted(kind),
         });
-        story.boots();
-        let since = story.now;
-        story.until(Phase::Parked);
-        assert!(story.now.since(since) >= device_timeout, "{kind:?}");
-        assert!(story.count(Action::On) < 5, "{kind:?}: {} times", story.count(Action::On));
-        story.device = Box::new(honest);
-        story.until(Phase::Final(FinalReason::Remedied));
-        assert_eq!(story.plugs[1], PlugState::On, "{kind:?}");
+        driver.boots();
+        let since = driver.now;
+        driver.until(Phase::Parked);
+        assert!(driver.now.since(since) >= device_timeout, "{kind:?}");
+        assert!(driver.count(Action::On) < 5, "{kind:?}: {} times", driver.count(Action::On));
+        driver.device = Box::new(honest);
+        driver.until(Phase::Final(FinalReason::Remedied));
+        assert_eq!(driver.plugs[1], PlugState::On, "{kind:?}");
     }
 }
 
@@ -396,19 +396,19 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_whose_c
     for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
         let power_after = Span::minutes(30);
         let policy = RunPolicy { power_after, ..RunPolicy::default() };
-        let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
-        story.until(Phase::AwaitingPower);
-        story.device = Box::new(move |operation, plugs| match operation.action {
+        let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
+        driver.until(Phase::AwaitingPower);
+        driver.device = Box::new(move |operation, plugs| match operation.action {
             Action::Status => honest(operation, plugs),
             Action::On | Action::Off | Action::Reset | Action::Monitor => not_attempted(kind),
         });
-        story.view.trigger = CLEAR;
-        story.until_now(Span::minutes(5));
-        assert_eq!(story.record.phase, Phase::AwaitingDevice, "{kind:?}");
-        assert!(story.count(Action::On) < 5, "{kind:?}: {} times", story.count(Action::On));
-        story.device = Box::new(honest);
-        story.until(Phase::Final(FinalReason::Recovered));
-        assert_eq!(story.plugs[1], PlugState::On, "{kind:?}");
+        driver.view.trigger = CLEAR;
+        driver.until_now(Span::minutes(5));
+        assert_eq!(driver.record.phase, Phase::AwaitingDevice, "{kind:?}");
+        assert!(driver.count(Action::On) < 5, "{kind:?}: {} times", driver.count(Action::On));
+        driver.device = Box::new(honest);
+        driver.until(Phase::Final(FinalReason::Recovered));
+        assert_eq!(driver.plugs[1], PlugState::On, "{kind:?}");
     }
 }
 
@@ -416,46 +416,46 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_whose_c
 /// `recoverTimeout`, whatever restarts are left.
 #[test]
 fn a8_a_cut_that_stands_is_no_reason_for_another_pass() {
-    let mut story = Story::new(storage_only(), RunPolicy { restarts: 3, ..RunPolicy::default() });
-    story.until(Phase::AwaitingWell);
-    story.until(Phase::Parked);
-    assert_eq!((story.record.restarts, story.count(Action::Off)), (0, 1));
+    let mut driver = Driver::new(storage_only(), RunPolicy { restarts: 3, ..RunPolicy::default() });
+    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::Parked);
+    assert_eq!((driver.record.restarts, driver.count(Action::Off)), (0, 1));
 }
 
 /// Where power is to follow and its device is dead, pods that lived on the cut storage wait for nobody; the cut
 /// is read meanwhile, and one that was undone is no proof again.
 #[test] // promise: P1
 fn storage_that_is_cut_gives_its_pods_back_although_the_bmc_is_dead() {
-    let mut story = story_of(cutting_plan(storage()));
-    dead_bmc(&mut story);
-    story.until(Phase::Releasing);
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::StorageFenced));
-    story.until(Phase::AwaitingDevice);
-    assert!(story.released() && story.view.pods.iter().all(|pod| pod.exempt.is_some()));
-    assert!(story.did(|one| *one == Effect::OutOfService).is_none(), "a part is no reason for it");
-    story.plugs[1] = PlugState::On;
-    story.until(Phase::Isolating);
-    story.until(Phase::AwaitingDevice);
-    assert_eq!(story.plugs[1], PlugState::Off);
-    assert!(story.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
-    story.device = Box::new(honest);
-    story.until(Phase::AwaitingWell);
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
-    story.boots().until(Phase::Final(FinalReason::Remedied));
-    assert_eq!(story.plugs, vec![PlugState::On; 2]);
+    let mut driver = driver_of(cutting_plan(storage()));
+    dead_bmc(&mut driver);
+    driver.until(Phase::Releasing);
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::StorageFenced));
+    driver.until(Phase::AwaitingDevice);
+    assert!(driver.released() && driver.view.pods.iter().all(|pod| pod.exempt.is_some()));
+    assert!(driver.did(|one| *one == Effect::OutOfService).is_none(), "a part is no reason for it");
+    driver.plugs[1] = PlugState::On;
+    driver.until(Phase::Isolating);
+    driver.until(Phase::AwaitingDevice);
+    assert_eq!(driver.plugs[1], PlugState::Off);
+    assert!(driver.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
+    driver.device = Box::new(honest);
+    driver.until(Phase::AwaitingWell);
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(driver.plugs, vec![PlugState::On; 2]);
 }
 
 /// A driver that attaches nothing stands in no `volumesInUse`: that the kubelet names no volume of it does
 /// not say that nobody writes.
 #[test] // promise: A5
 fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
-    let mut story = story_of(storage_only());
-    story.until(Phase::AwaitingWell);
-    story.wakes();
-    story.until(Phase::Parked);
-    assert_eq!(story.plugs[1], PlugState::Off);
-    story.boots().until(Phase::Final(FinalReason::RecoveredByHand));
-    assert_eq!(story.plugs[1], PlugState::On);
+    let mut driver = driver_of(storage_only());
+    driver.until(Phase::AwaitingWell);
+    driver.wakes();
+    driver.until(Phase::Parked);
+    assert_eq!(driver.plugs[1], PlugState::Off);
+    driver.boots().until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// The device took the off, was silent for `deviceTimeout`, and answers again: what came of the off is read,
@@ -463,40 +463,40 @@ fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
 #[test] // promise: A12
 fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
     let device_timeout = Span::minutes(2);
-    let mut story = Story::new(bmc_plan(), RunPolicy { device_timeout, ..RunPolicy::default() });
-    story.until(Phase::VerifyingOff);
-    story.device = Box::new(silent);
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
-    story.device = Box::new(honest);
-    story.until(Phase::VerifyingOff);
-    story.until(Phase::AwaitingWell);
-    assert!(story.released());
-    story.boots().until(Phase::Final(FinalReason::Remedied));
-    assert_eq!((story.count(Action::Off), story.count(Action::On)), (1, 1));
+    let mut driver = Driver::new(bmc_plan(), RunPolicy { device_timeout, ..RunPolicy::default() });
+    driver.until(Phase::VerifyingOff);
+    driver.device = Box::new(silent);
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::DeviceUnreachable));
+    driver.device = Box::new(honest);
+    driver.until(Phase::VerifyingOff);
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.released());
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!((driver.count(Action::Off), driver.count(Action::On)), (1, 1));
 }
 
 /// The taint of a release whose proof does not stand any more is lifted in every phase, whatever the record
 /// knows of it: a person's word that was wrong, a predecessor's taint.
 #[test] // promise: P2
 fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
-    let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 1, ..RunPolicy::default() });
-    story.device = Box::new(silent);
-    story.until(Phase::AwaitingDevice);
-    story.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
-    story.until(Phase::Releasing);
-    story.until_now(Span::seconds(2));
-    assert!(story.did(|one| *one == Effect::OutOfService).is_some());
-    story.wakes();
-    story.view.gate.refusals = vec![paused_by_alice()];
-    story.until_now(Span::seconds(10));
+    let mut driver = Driver::new(bmc_plan(), RunPolicy { restarts: 1, ..RunPolicy::default() });
+    driver.device = Box::new(silent);
+    driver.until(Phase::AwaitingDevice);
+    driver.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
+    driver.until(Phase::Releasing);
+    driver.until_now(Span::seconds(2));
+    assert!(driver.did(|one| *one == Effect::OutOfService).is_some());
+    driver.wakes();
+    driver.view.gate.refusals = vec![paused_by_alice()];
+    driver.until_now(Span::seconds(10));
     assert!(
-        story.did(|one| *one == Effect::LiftOutOfService).is_some(),
+        driver.did(|one| *one == Effect::LiftOutOfService).is_some(),
         "{:?}",
-        story.record.phase
+        driver.record.phase
     );
 
-    let mut predecessors = self::story();
+    let mut predecessors = self::driver();
     predecessors.node(|node| (node.out_of_service, node.out_of_service_by_us) = (true, true));
     predecessors.until(Phase::VerifyingOff);
     assert!(predecessors.did(|one| *one == Effect::LiftOutOfService).is_some());
@@ -506,20 +506,20 @@ fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
 /// whether the boot is another one says only the report.
 #[test] // promise: P2
 fn p2_which_boot_a_node_runs_says_only_a_report_after_the_proof() {
-    let mut story = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
-    story.until(Phase::Releasing);
-    story.plugs[0] = PlugState::On;
-    story.node(|node| node.signs.lease_renewed = Some(Time(7)));
-    story.until(Phase::AwaitingWell);
-    assert!(story.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
-    story.view.attachments.clear();
-    story.view.pods.clear();
-    story.boots().until(Phase::Final(FinalReason::Remedied));
-    assert_eq!(story.count(Action::Off), 1);
+    let mut driver = Driver::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    driver.until(Phase::Releasing);
+    driver.plugs[0] = PlugState::On;
+    driver.node(|node| node.liveness.lease_renewed = Some(Time(7)));
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
+    driver.view.attachments.clear();
+    driver.view.pods.clear();
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(driver.count(Action::Off), 1);
 
-    let mut alive = Story::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    let mut alive = Driver::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
     alive.until(Phase::Releasing);
-    alive.node(|node| node.signs = signs(BOOT, 7));
+    alive.node(|node| node.liveness = liveness(BOOT, 7));
     alive.until(Phase::Parked);
     assert_eq!(alive.parked(), Some(&ParkReason::AliveThoughOff));
 }

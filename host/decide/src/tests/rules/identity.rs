@@ -5,14 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::story;
+use super::driver;
+use crate::tests::driver::{Driver, honest};
 use crate::tests::fixtures::{UUID, bmc_plan, not_attempted, paused_by_alice};
-use crate::tests::story::{Story, honest};
 use crate::*;
 
 #[test] // promise: P8
 fn p8_the_machine_behind_the_device_is_the_node() {
-    let mut wrong = story();
+    let mut wrong = driver();
     wrong.device = Box::new(|_, _| End::Succeeded {
         state: PlugState::On,
         identity: vec![("system-uuid".to_string(), "another".to_string())],
@@ -21,20 +21,20 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     assert!(matches!(wrong.parked(), Some(ParkReason::WrongMachine { .. })));
     assert_eq!((wrong.count(Action::Off), wrong.released()), (0, false));
 
-    let mut mute = story();
+    let mut mute = driver();
     mute.device = Box::new(|_, _| End::Succeeded { state: PlugState::On, identity: vec![] });
     mute.until(Phase::Parked);
     assert_eq!(mute.parked(), Some(&ParkReason::NoIdentity));
 
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
-    let mut labelled = Story::new(plan.clone(), RunPolicy::default());
+    let mut labelled = Driver::new(plan.clone(), RunPolicy::default());
     labelled.until_call(Action::Off);
     let cut_at = labelled.now;
     labelled.until(Phase::Releasing);
     assert!(labelled.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
 
-    let mut awaited = Story::new(plan.clone(), RunPolicy::default());
+    let mut awaited = Driver::new(plan.clone(), RunPolicy::default());
     awaited.until(Phase::VerifyingOff);
     awaited.view.neighbours = Neighbours::Awaited;
     let since = awaited.now;
@@ -45,7 +45,7 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     awaited.view.neighbours = Neighbours::Heard;
     awaited.until(Phase::Releasing);
 
-    let mut crossed_wires = Story::new(plan, RunPolicy::default());
+    let mut crossed_wires = Driver::new(plan, RunPolicy::default());
     crossed_wires.until(Phase::VerifyingOff);
     crossed_wires.view.neighbours = Neighbours::Silent("node-b".to_string());
     crossed_wires.until(Phase::Parked);
@@ -81,14 +81,14 @@ fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
         expected: expected.map(|(name, value)| (name.to_string(), value.to_string())).to_vec(),
     };
     let told = |fields| {
-        let mut story = Story::new(plan.clone(), RunPolicy::default());
-        story.device = Box::new(named(fields));
+        let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+        driver.device = Box::new(named(fields));
         let is_other =
             |one: &Notice| matches!(one, Notice::Parked(ParkReason::WrongMachine { .. }));
         for _ in 0..40 {
-            story.go();
+            driver.go();
         }
-        (story.notices.iter().any(is_other), story.count(Action::Off))
+        (driver.notices.iter().any(is_other), driver.count(Action::Off))
     };
     assert_eq!(told(&[("instance-id", "worker-1"), ("system-uuid", "4C4C4544")]), (false, 1));
     assert_eq!(told(&[("instance-id", "worker-1")]), (false, 1));
@@ -99,17 +99,17 @@ fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
 /// Nobody but the provider knows the number of an instance; that it became another one between two reads says enough.
 #[test] // promise: P8
 fn p8_an_instance_that_was_made_anew_under_its_name_is_another_machine() {
-    let mut story = story();
-    story.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "1")]));
-    story.until_call(Action::Off);
-    story.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "2")]));
-    story.until(Phase::Parked);
+    let mut driver = driver();
+    driver.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "1")]));
+    driver.until_call(Action::Off);
+    driver.device = Box::new(named(&[("system-uuid", UUID), ("numeric-id", "2")]));
+    driver.until(Phase::Parked);
     assert!(
-        matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
+        matches!(driver.parked(), Some(ParkReason::WrongMachine { .. })),
         "{:?}",
-        story.parked()
+        driver.parked()
     );
-    assert!(!story.released());
+    assert!(!driver.released());
 }
 
 /// What keeps a run from its off once the machine has said which one it is.
@@ -136,40 +136,40 @@ fn p8_a_machine_says_again_which_one_it_is_after_a_pause() {
     for pause in pauses {
         let needs_a_yes = matches!(pause, Pause::Approval);
         let approval = if needs_a_yes { Approval::Needed } else { RunPolicy::default().approval };
-        let mut story = Story::new(bmc_plan(), RunPolicy { approval, ..RunPolicy::default() });
-        story.view.people.approved = needs_a_yes;
+        let mut driver = Driver::new(bmc_plan(), RunPolicy { approval, ..RunPolicy::default() });
+        driver.view.people.approved = needs_a_yes;
         let is_late = matches!(pause, Pause::HeldBack | Pause::Refused);
         if is_late {
-            story.until_call(Action::Off)
+            driver.until_call(Action::Off)
         } else {
-            story.until(Phase::PoweringOff)
+            driver.until(Phase::PoweringOff)
         };
-        let paused_at = story.now;
-        let read = story.count(Action::Status);
+        let paused_at = driver.now;
+        let read = driver.count(Action::Status);
         match pause {
-            Pause::Gate => story.view.gate.refusals.push(paused_by_alice()),
-            Pause::Slot => story.record.slot = Slot::Free,
+            Pause::Gate => driver.view.gate.refusals.push(paused_by_alice()),
+            Pause::Slot => driver.record.slot = Slot::Free,
             Pause::HeldBack => {
-                story.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
+                driver.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
             }
-            Pause::Refused => story.device = Box::new(|_, _| not_attempted(FailureKind::Busy)),
-            Pause::Approval => story.view.people.approved = false,
+            Pause::Refused => driver.device = Box::new(|_, _| not_attempted(FailureKind::Busy)),
+            Pause::Approval => driver.view.people.approved = false,
             Pause::Leader => {
-                let epoch = story.record.epoch + 1;
-                story.event(Event::Adopted { epoch, process: "other".to_string() });
+                let epoch = driver.record.epoch + 1;
+                driver.event(Event::Adopted { epoch, process: "other".to_string() });
             }
         }
-        story.go();
-        story.device = Box::new(named(&[("system-uuid", "another")]));
-        story.view.gate.refusals.clear();
-        story.view.people.approved = true;
-        story.until(Phase::Parked);
+        driver.go();
+        driver.device = Box::new(named(&[("system-uuid", "another")]));
+        driver.view.gate.refusals.clear();
+        driver.view.people.approved = true;
+        driver.until(Phase::Parked);
         assert!(
-            matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
+            matches!(driver.parked(), Some(ParkReason::WrongMachine { .. })),
             "{:?}",
-            story.parked()
+            driver.parked()
         );
-        assert_eq!(story.plugs[0], PlugState::On, "after {:?}", story.now.since(paused_at));
-        assert!(story.count(Action::Status) > read);
+        assert_eq!(driver.plugs[0], PlugState::On, "after {:?}", driver.now.since(paused_at));
+        assert!(driver.count(Action::Status) > read);
     }
 }

@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec;
 
+use crate::tests::driver::{Driver, honest, silent};
 use crate::tests::fixtures::{
-    BOOT, UUID, bmc_plan, failed, not_attempted, pod, power, signs, stage, storage,
+    BOOT, UUID, bmc_plan, failed, liveness, not_attempted, pod, power, stage, storage,
 };
-use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
 /// Cables are changed after a trial, too: whether verified or trusted, a neighbour that falls silent speaks against an outlet,
@@ -16,10 +16,10 @@ use crate::*;
 fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
-    let mut alive = Story::new(plan.clone(), RunPolicy::default());
+    let mut alive = Driver::new(plan.clone(), RunPolicy::default());
     alive.until(Phase::VerifyingOff);
     for life in 10..200 {
-        alive.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, life));
+        alive.view.node.iter_mut().for_each(|node| node.liveness = liveness(BOOT, life));
         if alive.record.phase != Phase::Parked {
             alive.go();
         }
@@ -30,7 +30,7 @@ fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
     plan.methods[0].kind = Kind::Power(Feed::Part);
     plan.methods.push(plan.methods[0].clone());
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut silent = Story::new(plan, RunPolicy::default());
+    let mut silent = Driver::new(plan, RunPolicy::default());
     silent.until(Phase::VerifyingOff);
     silent.view.neighbours = Neighbours::Silent("node-b".to_string());
     silent.until(Phase::Parked);
@@ -47,13 +47,13 @@ fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
         outlet.binding = Binding::Unverified;
     }
     plan.power = vec![stage(Execution::OnlyOne, &[0]), stage(Execution::All, &[1, 2])];
-    let mut beside = Story::new(plan.clone(), RunPolicy::default());
+    let mut beside = Driver::new(plan.clone(), RunPolicy::default());
     beside.until_released();
     assert_eq!(beside.plugs, [PlugState::Off, PlugState::On, PlugState::On]);
     assert!(beside.record.operations.iter().all(|one| one.method == 0));
 
     let mut dead =
-        Story::new(plan.clone(), RunPolicy { retries: 0, restarts: 0, ..RunPolicy::default() });
+        Driver::new(plan.clone(), RunPolicy { retries: 0, restarts: 0, ..RunPolicy::default() });
     dead.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Denied),
         _ => honest(operation, plugs),
@@ -64,7 +64,7 @@ fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
 
     // One of two that was verified goes off for nothing.
     plan.methods[1].binding = Binding::Labelled;
-    let mut half = Story::new(plan.clone(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut half = Driver::new(plan.clone(), RunPolicy { retries: 0, ..RunPolicy::default() });
     half.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Denied),
         _ => honest(operation, plugs),
@@ -107,16 +107,16 @@ fn behind_its_outlet(operation: &Operation, plugs: &mut [PlugState]) -> End {
 fn p1_an_outlet_is_not_believed_while_the_machines_bmc_reads_on() {
     for execution in [Execution::All, Execution::OnlyOne] {
         let plan = Plan { power: vec![stage(execution, &[1, 0])], ..bmc_and_outlet() };
-        let mut story = Story::new(plan, RunPolicy::default());
-        story.device = Box::new(|operation, plugs| match operation.method {
+        let mut driver = Driver::new(plan, RunPolicy::default());
+        driver.device = Box::new(|operation, plugs| match operation.method {
             0 => named(PlugState::On),
             _ => honest(operation, plugs),
         });
-        story.until(Phase::Parked);
+        driver.until(Phase::Parked);
         let (method, witness) = ("outlet".to_string(), "bmc".to_string());
-        assert_eq!(story.parked(), Some(&ParkReason::WitnessReadsOn { method, witness }));
-        assert!(!story.released());
-        assert_eq!(story.plugs[1], PlugState::On);
+        assert_eq!(driver.parked(), Some(&ParkReason::WitnessReadsOn { method, witness }));
+        assert!(!driver.released());
+        assert_eq!(driver.plugs[1], PlugState::On);
     }
 }
 
@@ -129,12 +129,12 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     ] {
         let mut plan = Plan { power, ..bmc_and_outlet() };
         plan.methods[0].must_success = true;
-        let mut story = Story::new(plan, RunPolicy::default());
-        story.device = Box::new(behind_its_outlet);
-        story.until_released();
-        assert_eq!(story.plugs[1], PlugState::Off);
-        story.until(Phase::AwaitingWell);
-        assert_eq!(story.plugs[1], PlugState::On);
+        let mut driver = Driver::new(plan, RunPolicy::default());
+        driver.device = Box::new(behind_its_outlet);
+        driver.until_released();
+        assert_eq!(driver.plugs[1], PlugState::Off);
+        driver.until(Phase::AwaitingWell);
+        assert_eq!(driver.plugs[1], PlugState::On);
     }
 }
 
@@ -146,8 +146,8 @@ fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
     plan.methods.push(power("outlet-b", Feed::Part));
     plan.methods[1..].iter_mut().for_each(|one| one.binding = Binding::Labelled);
     plan.power = vec![stage(Execution::All, &[1, 2]), stage(Execution::OnlyOne, &[0])];
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 if plugs[1].is_off() => silent(operation, plugs),
         2 if plugs[2].is_off() && operation.attempt > 1 => failed(FailureKind::Protocol),
         2 if operation.action == Action::Status && plugs[1].is_off() => {
@@ -155,28 +155,28 @@ fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
         }
         _ => honest(operation, plugs),
     });
-    story.until(Phase::Parked);
-    assert!(matches!(story.parked(), Some(ParkReason::OffNotVerified { .. })));
-    assert!(story.now < story.record.opened_at.after(story.policy.device_timeout));
-    assert!(!story.released());
+    driver.until(Phase::Parked);
+    assert!(matches!(driver.parked(), Some(ParkReason::OffNotVerified { .. })));
+    assert!(driver.now < driver.record.opened_at.after(driver.policy.device_timeout));
+    assert!(!driver.released());
 }
 
 /// The Secret of a BMC is missing for a moment after the outlets' off. By the time it is back the BMC is dark: what it waits for
 /// never comes.
 #[test] // promise: A12
 fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
-    let mut story = Story::new(bmc_and_outlet(), RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    let mut driver = Driver::new(bmc_and_outlet(), RunPolicy::default());
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, action) if plugs[1] == PlugState::Off && action != Action::Monitor => {
             not_attempted(FailureKind::NotMade)
         }
         (_, _) => behind_its_outlet(operation, plugs),
     });
-    story.until(Phase::AwaitingDevice);
-    story.device = Box::new(behind_its_outlet);
-    let since = story.now;
-    story.until_released();
-    assert!(story.now.since(since) < Span::minutes(5));
+    driver.until(Phase::AwaitingDevice);
+    driver.device = Box::new(behind_its_outlet);
+    let since = driver.now;
+    driver.until_released();
+    assert!(driver.now.since(since) < Span::minutes(5));
 }
 
 /// A person was told that the BMC cannot be called. That it is dark by now lets the run go on, and is no answer: nobody is told
@@ -184,16 +184,16 @@ fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
 #[test]
 fn a12_a_parked_run_goes_on_for_a_dark_bmc_and_does_not_say_that_it_answers() {
     let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
-    let mut story = Story::new(bmc_and_outlet(), policy);
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(bmc_and_outlet(), policy);
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::NotMade),
         _ => behind_its_outlet(operation, plugs),
     });
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
-    story.device = Box::new(behind_its_outlet);
-    story.until_released();
-    assert!(!story.notices.iter().any(|one| matches!(one, Notice::DeviceBack { .. })));
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::DeviceUnreachable));
+    driver.device = Box::new(behind_its_outlet);
+    driver.until_released();
+    assert!(!driver.notices.iter().any(|one| matches!(one, Notice::DeviceBack { .. })));
 }
 
 /// Both feeds refuse, and one of them works at the next try: each is asked once before any is asked again. A dead feed does not keep
@@ -206,32 +206,32 @@ fn a13_each_feed_has_its_tries_and_a_dead_one_hides_no_refusal() {
         plan.methods.push(power("pdu-b", Feed::Part));
         plan.methods.iter_mut().for_each(|one| one.binding = Binding::Labelled);
         plan.power = vec![stage(Execution::All, &[0, 1])];
-        Story::new(plan, RunPolicy::default())
+        Driver::new(plan, RunPolicy::default())
     };
-    let mut story = two_feeds();
-    story.until_released();
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    let mut driver = two_feeds();
+    driver.until_released();
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::On) => not_attempted(FailureKind::Device),
         (1, Action::On) if operation.attempt == 1 => not_attempted(FailureKind::Device),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
-    assert_eq!(story.plugs, [PlugState::Off, PlugState::On]);
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::OnFailed));
+    assert_eq!(driver.plugs, [PlugState::Off, PlugState::On]);
     let is_on = |call: &&(MethodIndex, Action)| call.1 == Action::On;
-    let ons = story.calls.iter().filter(is_on).map(|call| call.0);
+    let ons = driver.calls.iter().filter(is_on).map(|call| call.0);
     assert!(ons.take(2).eq([0, 1]));
 
-    let mut story = two_feeds();
-    story.until_released();
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    let mut driver = two_feeds();
+    driver.until_released();
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::On) => not_attempted(FailureKind::Device),
         (1, _) => not_attempted(FailureKind::Timeout),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::OnFailed));
-    assert!(story.record.on_failed.iter().any(|one| one.method == 0));
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::OnFailed));
+    assert!(driver.record.on_failed.iter().any(|one| one.method == 0));
 }
 
 /// A Redfish service that hangs after its first answer says nothing against the BMC's own IPMI, which reads off.
@@ -240,14 +240,14 @@ fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
     let mut plan = bmc_plan();
     plan.methods.push(power("ipmi", Feed::Whole));
     plan.power = vec![stage(Execution::OnlyOne, &[0, 1])];
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::Off) => not_attempted(FailureKind::Timeout),
         (0, _) if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
         (_, _) => honest(operation, plugs),
     });
-    story.until_released();
-    assert_eq!(story.plugs[1], PlugState::Off);
+    driver.until_released();
+    assert_eq!(driver.plugs[1], PlugState::Off);
 }
 
 /// A BMC that was dark, or that the network of our devices hid, answers while a slow release goes on: the machine is on.
@@ -258,21 +258,21 @@ fn a16_a_bmc_that_answers_during_the_release_is_heard() {
         restarts: 0,
         ..RunPolicy::default()
     };
-    let mut story = Story::new(bmc_and_outlet(), policy);
-    story.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(bmc_and_outlet(), policy);
+    driver.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
         0 => named(PlugState::On),
         _ => honest(operation, plugs),
     });
-    story.until_released();
-    story.device = Box::new(|operation, plugs| match operation.method {
+    driver.until_released();
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => named(PlugState::On),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::PoweringOn);
-    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: Some(0) }));
-    let deletes = story.done.iter().filter(|one| matches!(one, Effect::DeletePods(_)));
+    driver.until(Phase::PoweringOn);
+    assert!(driver.notices.contains(&Notice::ProofVoided { reads_on: Some(0) }));
+    let deletes = driver.done.iter().filter(|one| matches!(one, Effect::DeletePods(_)));
     assert!(deletes.count() < 3);
 }
 
@@ -283,13 +283,13 @@ fn a12_a_bmc_that_was_silent_before_its_outlets_went_off_is_waited_for() {
         power: vec![stage(Execution::All, &[0]), stage(Execution::All, &[1])],
         ..bmc_and_outlet()
     };
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => not_attempted(FailureKind::Timeout),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::AwaitingDevice);
-    assert_eq!((story.count(Action::Off), story.released()), (0, false));
+    driver.until(Phase::AwaitingDevice);
+    assert_eq!((driver.count(Action::Off), driver.released()), (0, false));
 }
 
 #[test]
@@ -309,18 +309,20 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
     needed.power[1].needed_for = NeededFor::Nothing;
     assert_eq!(refused(&needed), None, "nothing waits for what fails");
 
-    let rung = |remedy| {
+    let remedy_step = |remedy| {
         let period = Span::minutes(1);
-        Rung { name: "remedy".to_string(), remedy, period, clean: false }
+        RemedyStep { name: "remedy".to_string(), remedy, period, clean: false }
     };
-    let fence = rung(Remedy::Fence);
+    let fence = remedy_step(Remedy::Fence);
     plan.power.remove(0);
     assert_eq!(refused(&plan), not_verified, "one of two");
-    let by_bmc = Plan { ladder: vec![rung(Remedy::Method(0)), fence], ..plan.clone() };
+    let by_bmc = Plan { ladder: vec![remedy_step(Remedy::Method(0)), fence], ..plan.clone() };
     assert_eq!(refused(&by_bmc), None, "its first remedy proves, the fence behind it fails");
     // A fence that switches nothing brings nobody back whose way to the API server was cut.
-    let mut cuts =
-        Plan { ladder: vec![rung(Remedy::Isolation), rung(Remedy::Fence)], ..plan.clone() };
+    let mut cuts = Plan {
+        ladder: vec![remedy_step(Remedy::Isolation), remedy_step(Remedy::Fence)],
+        ..plan.clone()
+    };
     cuts.methods.push(Method { kind: Kind::Fabric(Path::ApiServer), ..power("port", Feed::Whole) });
     cuts.isolation = vec![stage(Execution::All, &[3])];
     assert_eq!(refused(&cuts), not_verified, "{}", PlanRefusal::WiringNotVerified);
@@ -339,12 +341,12 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
     grades.insert(Grade::Partition);
     let policy = RunPolicy { grades, ..RunPolicy::default() };
     assert_eq!(refuse_plan(&cuts, &policy), None, "a silence releases, too");
-    let job = rung(Remedy::Job { deadline: Span::minutes(5) });
-    let with_job = Plan { ladder: vec![job, rung(Remedy::Fence)], ..cuts.clone() };
+    let job = remedy_step(Remedy::Job { deadline: Span::minutes(5) });
+    let with_job = Plan { ladder: vec![job, remedy_step(Remedy::Fence)], ..cuts.clone() };
     assert_eq!(refused(&with_job), None, "the Job may help");
     let by_bmc = Plan { power: bmc_plan().power, ..cuts.clone() };
     assert_eq!(refused(&by_bmc), None, "power proves");
-    let alone = Plan { ladder: vec![rung(Remedy::Isolation)], ..by_bmc };
+    let alone = Plan { ladder: vec![remedy_step(Remedy::Isolation)], ..by_bmc };
     assert_eq!(refused(&alone), Some(PlanRefusal::StorageNotTrusted), "but no remedy uses it");
     cuts.methods[3].binding = Binding::Labelled;
     assert_eq!(refused(&cuts), None);
@@ -369,22 +371,22 @@ fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
     let device_timeout = Span::minutes(10);
     for is_back in [false, true] {
         let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
-        let mut story = Story::new(plan.clone(), policy);
-        story.until(Phase::VerifyingOff);
-        story.device = Box::new(silent);
-        story.until(Phase::AwaitingDevice).boots();
-        story.until_now(Span::minutes(5));
-        assert_eq!((story.record.phase, story.plugs[0]), (Phase::AwaitingDevice, PlugState::Off));
+        let mut driver = Driver::new(plan.clone(), policy);
+        driver.until(Phase::VerifyingOff);
+        driver.device = Box::new(silent);
+        driver.until(Phase::AwaitingDevice).boots();
+        driver.until_now(Span::minutes(5));
+        assert_eq!((driver.record.phase, driver.plugs[0]), (Phase::AwaitingDevice, PlugState::Off));
         if is_back {
-            story.device = Box::new(honest);
-            story.until(Phase::Final(FinalReason::Remedied));
-            assert_eq!(story.plugs[0], PlugState::On);
+            driver.device = Box::new(honest);
+            driver.until(Phase::Final(FinalReason::Remedied));
+            assert_eq!(driver.plugs[0], PlugState::On);
         } else {
-            story.until(Phase::Parked).until_now(Span::minutes(30));
-            assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
-            assert_eq!(story.record.parked.as_ref().unwrap().powered_off_by_us, [0]);
-            story.event(Event::Command(Command::AbortLeaveOff));
-            story.until(Phase::Final(FinalReason::RecoveredByHand));
+            driver.until(Phase::Parked).until_now(Span::minutes(30));
+            assert_eq!(driver.parked(), Some(&ParkReason::DeviceUnreachable));
+            assert_eq!(driver.record.parked.as_ref().unwrap().powered_off_by_us, [0]);
+            driver.event(Event::Command(Command::AbortLeaveOff));
+            driver.until(Phase::Final(FinalReason::RecoveredByHand));
         }
     }
 }
@@ -394,19 +396,19 @@ fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
 fn p8_an_outlet_that_is_off_is_tried_until_it_is_on_though_the_machine_is_well() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.until_released();
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.until_released();
     let refuses_on =
         |operation: &Operation, plugs: &mut [PlugState]| match (operation.method, operation.action)
         {
             (0, Action::On) => failed(FailureKind::Denied),
             _ => honest(operation, plugs),
         };
-    story.device = Box::new(refuses_on);
-    story.until(Phase::Parked).boots();
-    story.until_now(Span::minutes(20));
-    assert!(!matches!(story.record.phase, Phase::Final(_)));
-    story.device = Box::new(honest);
-    story.until(Phase::Final(FinalReason::RecoveredByHand));
-    assert_eq!(story.plugs, [PlugState::On]);
+    driver.device = Box::new(refuses_on);
+    driver.until(Phase::Parked).boots();
+    driver.until_now(Span::minutes(20));
+    assert!(!matches!(driver.record.phase, Phase::Final(_)));
+    driver.device = Box::new(honest);
+    driver.until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(driver.plugs, [PlugState::On]);
 }

@@ -7,8 +7,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{CLEAR, cutting_plan, position};
-use crate::tests::fixtures::{BOOT, bmc_plan, persistent, pod, signs, stage, storage};
-use crate::tests::story::{Story, honest, silent};
+use crate::tests::driver::{Driver, honest, silent};
+use crate::tests::fixtures::{BOOT, bmc_plan, liveness, persistent, pod, stage, storage};
 use crate::*;
 
 fn volume(backing: Backing) -> VolumeView {
@@ -34,19 +34,19 @@ fn attached(volume: &str) -> AttachmentView {
 }
 
 /// Pods and attachments of the last release.
-fn released(story: &Story) -> (Vec<String>, Vec<String>) {
-    let released = story.record.released.as_ref().expect("a release was begun");
+fn released(driver: &Driver) -> (Vec<String>, Vec<String>) {
+    let released = driver.record.released.as_ref().expect("a release was begun");
     (released.pods.clone(), released.attachments.clone())
 }
 
-fn with(mut story: Story, pods: Vec<PodView>, attachments: &[&str]) -> Story {
-    story.view.pods = pods;
-    story.view.attachments = attachments.iter().map(|volume| attached(volume)).collect();
-    story
+fn with(mut driver: Driver, pods: Vec<PodView>, attachments: &[&str]) -> Driver {
+    driver.view.pods = pods;
+    driver.view.attachments = attachments.iter().map(|volume| attached(volume)).collect();
+    driver
 }
 
 /// A silent node of whose pods the drivers of some check at detach.
-fn cut_off(grades: &[Grade]) -> Story {
+fn cut_off(grades: &[Grade]) -> Driver {
     let mut policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
     policy.grades.extend(grades);
     let shared = VolumeView { access: Access::Many, ..checked("shared") };
@@ -59,50 +59,50 @@ fn cut_off(grades: &[Grade]) -> Story {
         user("plain", vec![]),
         PodView { volumes: vec![checked("pv-ds")], ..pod("ds-1", Some(Exempt::DaemonSet)) },
     ];
-    with(Story::new(bmc_plan(), policy), pods, &["pv-db-0", "pv-both", "pv-plain", "shared"])
+    with(Driver::new(bmc_plan(), policy), pods, &["pv-db-0", "pv-both", "pv-plain", "shared"])
 }
 
 #[test]
 fn a_silent_node_gives_back_what_drivers_check_before_it_is_off() {
-    let mut story = cut_off(&[Grade::Partition]);
-    story.until(Phase::Releasing).until_released();
-    assert_eq!(story.record.proof.as_ref().map(|proof| proof.grade), Some(Grade::Partition));
+    let mut driver = cut_off(&[Grade::Partition]);
+    driver.until(Phase::Releasing).until_released();
+    assert_eq!(driver.record.proof.as_ref().map(|proof| proof.grade), Some(Grade::Partition));
     // What the unknown volume is nobody knows: it may be any of those that are attached.
-    assert_eq!(released(&story), (vec!["db-0".to_string()], vec![]));
-    story.until(Phase::AwaitingPower);
+    assert_eq!(released(&driver), (vec!["db-0".to_string()], vec![]));
+    driver.until(Phase::AwaitingPower);
     assert_eq!(
-        (story.count(Action::Off), story.did(|one| *one == Effect::OutOfService)),
+        (driver.count(Action::Off), driver.did(|one| *one == Effect::OutOfService)),
         (0, None)
     );
-    story.until(Phase::AwaitingWell);
-    let left = story.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
-    assert_eq!((left, story.count(Action::Off)), (vec!["ds-1"], 1), "the rest once it is off");
-    story.boots().until(Phase::Final(FinalReason::Remedied));
+    driver.until(Phase::AwaitingWell);
+    let left = driver.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
+    assert_eq!((left, driver.count(Action::Off)), (vec!["ds-1"], 1), "the rest once it is off");
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
 }
 
 #[test]
 fn its_attachment_goes_with_a_pod_that_does_not_share_it() {
-    let mut story = cut_off(&[Grade::Partition]);
-    story.view.pods.retain(|pod| pod.name != "unknown");
-    story.view.pods.push(user("db-1", vec![checked("pv-both")]));
-    story.until(Phase::Releasing).until_released();
+    let mut driver = cut_off(&[Grade::Partition]);
+    driver.view.pods.retain(|pod| pod.name != "unknown");
+    driver.view.pods.push(user("db-1", vec![checked("pv-both")]));
+    driver.until(Phase::Releasing).until_released();
     let pods = vec!["db-0".to_string(), "db-1".to_string()];
-    assert_eq!(released(&story), (pods, vec!["va-pv-db-0".to_string()]));
+    assert_eq!(released(&driver), (pods, vec!["va-pv-db-0".to_string()]));
 }
 
 #[test]
 fn nothing_goes_before_off_unless_it_is_asked_for_and_the_node_is_silent() {
     let grades: [&[Grade]; 3] = [&[], &[Grade::Partition], &[Grade::Partition]];
     for (number, grades) in grades.into_iter().enumerate() {
-        let mut story = cut_off(grades);
+        let mut driver = cut_off(grades);
         if number == 1 {
-            story.view.node.iter_mut().for_each(|node| node.lease_seen_at = None);
+            driver.view.node.iter_mut().for_each(|node| node.lease_seen_at = None);
         }
         if number == 2 {
-            story.view.node.iter_mut().for_each(|node| node.lease_duration = Span::minutes(600));
+            driver.view.node.iter_mut().for_each(|node| node.lease_duration = Span::minutes(600));
         }
-        story.until(Phase::Releasing);
-        let grade = story.record.proof.as_ref().map(|proof| proof.grade);
+        driver.until(Phase::Releasing);
+        let grade = driver.record.proof.as_ref().map(|proof| proof.grade);
         assert_eq!(grade, Some(Grade::PowerOffVerified), "{number}");
     }
 }
@@ -110,45 +110,45 @@ fn nothing_goes_before_off_unless_it_is_asked_for_and_the_node_is_silent() {
 #[test]
 fn a_node_that_was_cut_off_and_is_back_keeps_its_boot() {
     let in_use = || vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
-    let mut story = cut_off(&[Grade::Partition]);
-    story.view.node.iter_mut().for_each(|node| node.volumes_in_use = in_use());
-    story.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
-    story.wakes().until(Phase::AwaitingWell);
+    let mut driver = cut_off(&[Grade::Partition]);
+    driver.view.node.iter_mut().for_each(|node| node.volumes_in_use = in_use());
+    driver.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
+    driver.wakes().until(Phase::AwaitingWell);
     for _ in 0..20 {
-        story.go();
-        assert_eq!(story.record.phase, Phase::AwaitingWell, "it holds a volume that moved away");
+        driver.go();
+        assert_eq!(driver.record.phase, Phase::AwaitingWell, "it holds a volume that moved away");
     }
-    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
-    story.until(Phase::Final(FinalReason::Remedied));
-    let unquarantine = position(&story, |one| *one == Effect::Unquarantine);
-    assert!(unquarantine > 0 && story.count(Action::Off) == 0, "{:?}", story.done);
-    assert!(story.view.pods.len() == 6, "the others run on");
+    driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
+    driver.until(Phase::Final(FinalReason::Remedied));
+    let unquarantine = position(&driver, |one| *one == Effect::Unquarantine);
+    assert!(unquarantine > 0 && driver.count(Action::Off) == 0, "{:?}", driver.done);
+    assert!(driver.view.pods.len() == 6, "the others run on");
 }
 
 #[test]
 fn a_node_that_is_back_while_it_gives_back_keeps_what_is_left() {
-    let mut story = cut_off(&[Grade::Partition]);
-    story.view.pods.retain(|pod| pod.name != "unknown");
-    story.view.pods.push(user("db-1", vec![checked("pv-db-1")]));
-    story.policy.release = ReleaseMode::Paced { pods_per_minute: 1 };
-    story.until(Phase::Releasing).until_released();
-    story.wakes().until(Phase::Final(FinalReason::Remedied));
-    assert!(story.hit(Rule::P2) && story.count(Action::Off) == 0);
-    let names = story.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
+    let mut driver = cut_off(&[Grade::Partition]);
+    driver.view.pods.retain(|pod| pod.name != "unknown");
+    driver.view.pods.push(user("db-1", vec![checked("pv-db-1")]));
+    driver.policy.release = ReleaseMode::Paced { pods_per_minute: 1 };
+    driver.until(Phase::Releasing).until_released();
+    driver.wakes().until(Phase::Final(FinalReason::Remedied));
+    assert!(driver.hit(Rule::P2) && driver.count(Action::Off) == 0);
+    let names = driver.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
     assert!(!names.contains(&"db-0") && names.contains(&"db-1"), "{names:?}");
-    let asked = story.did(|one| matches!(one, Effect::GracefulDelete(_)));
+    let asked = driver.did(|one| matches!(one, Effect::GracefulDelete(_)));
     assert_eq!(asked, None, "it runs, and nobody asked for it");
 }
 
 #[test]
 fn a_node_that_never_lets_go_is_a_persons() {
-    let mut story = cut_off(&[Grade::Partition]);
+    let mut driver = cut_off(&[Grade::Partition]);
     let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
-    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
-    story.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
-    story.wakes().until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
-    assert!(story.view.node.as_ref().is_some_and(|node| node.quarantined));
+    driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
+    driver.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
+    driver.wakes().until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::SameBootAfterRelease));
+    assert!(driver.view.node.as_ref().is_some_and(|node| node.quarantined));
 }
 
 #[test]
@@ -173,11 +173,11 @@ fn cut_storage_releases_the_pods_of_its_drivers_alone() {
         user("shares", vec![volume(persistent("pv-db-1")), volume(old)]),
         user("plain", vec![]),
     ];
-    let story = Story::new(plan, RunPolicy::default());
-    let mut story = with(story, pods, &["pv-db-0", "pv-db-1", "pv-both", "pv-other", "pv-old"]);
-    story.until(Phase::Releasing).until_released();
+    let driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = with(driver, pods, &["pv-db-0", "pv-db-1", "pv-both", "pv-other", "pv-old"]);
+    driver.until(Phase::Releasing).until_released();
     let pods = vec!["db-0".to_string(), "db-1".to_string()];
-    assert_eq!(released(&story), (pods, vec!["va-pv-db-0".to_string()]));
+    assert_eq!(released(&driver), (pods, vec!["va-pv-db-0".to_string()]));
 }
 
 /// Every method that names a driver cuts one way to its storage, whatever names the method; of a stage that runs only one,
@@ -193,7 +193,7 @@ fn storage_is_cut_once_every_way_to_it_is() {
     };
     let of = |execution| {
         let plan = Plan { power: vec![], ..plan_of(execution) };
-        with(Story::new(plan, RunPolicy::default()), pods(), &["pv-db-0"])
+        with(Driver::new(plan, RunPolicy::default()), pods(), &["pv-db-0"])
     };
     of(Execution::All).until(Phase::Releasing);
     let mut beside = plan_of(Execution::All);
@@ -205,26 +205,26 @@ fn storage_is_cut_once_every_way_to_it_is() {
         if operation.method == 0 { silent(operation, plugs) } else { honest(operation, plugs) }
     };
     for (plan, is_cut) in [(plan_of(Execution::All), true), (beside, false), (untrusted, false)] {
-        let mut story = with(Story::new(plan, RunPolicy::default()), pods(), &["pv-db-0"]);
-        story.device = Box::new(no_power);
+        let mut driver = with(Driver::new(plan, RunPolicy::default()), pods(), &["pv-db-0"]);
+        driver.device = Box::new(no_power);
         for _ in 0..60 {
-            story.go();
+            driver.go();
         }
-        let proof = story.record.proof.is_some();
-        assert_eq!((proof, story.released()), (is_cut, is_cut), "{:?}", story.plan.beside);
+        let proof = driver.record.proof.is_some();
+        assert_eq!((proof, driver.released()), (is_cut, is_cut), "{:?}", driver.plan.beside);
     }
     let first_alone = |operation: &Operation, plugs: &mut [PlugState]| {
         if operation.method == 1 { honest(operation, plugs) } else { silent(operation, plugs) }
     };
     for (execution, is_cut) in [(Execution::OnlyOne, true), (Execution::All, false)] {
-        let mut story = of(execution);
-        story.device = Box::new(first_alone);
+        let mut driver = of(execution);
+        driver.device = Box::new(first_alone);
         for _ in 0..60 {
-            story.go();
+            driver.go();
         }
-        assert_eq!(story.calls.contains(&(2, Action::Off)), !is_cut);
+        assert_eq!(driver.calls.contains(&(2, Action::Off)), !is_cut);
         assert_eq!(
-            (story.record.proof.is_some(), story.released()),
+            (driver.record.proof.is_some(), driver.released()),
             (is_cut, is_cut),
             "{execution:?}"
         );
@@ -236,16 +236,16 @@ fn storage_is_cut_once_every_way_to_it_is() {
 fn storage_stays_cut_while_its_kubelet_uses_it() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
-    let mut story = Story::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, RunPolicy::default());
     let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
-    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
-    story.until(Phase::AwaitingWell);
-    story.view.trigger = CLEAR;
-    story.live(BOOT, 9).until(Phase::Parked);
-    assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
-    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
-    story.boots().until(Phase::Final(FinalReason::RecoveredByHand));
-    assert_eq!(story.plugs, [PlugState::On; 2]);
+    driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
+    driver.until(Phase::AwaitingWell);
+    driver.view.trigger = CLEAR;
+    driver.live(BOOT, 9).until(Phase::Parked);
+    assert_eq!(driver.plugs, [PlugState::On, PlugState::Off]);
+    driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
+    driver.boots().until(Phase::Final(FinalReason::RecoveredByHand));
+    assert_eq!(driver.plugs, [PlugState::On; 2]);
 }
 
 /// P5: what an exempt pod shares stays attached, or may share as far as anybody knows.
@@ -263,10 +263,10 @@ fn what_a_pod_that_stays_uses_stays_attached() {
     ];
     for (backing, expected) in cases {
         let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), daemon(backing.clone())];
-        let story = Story::new(bmc_plan(), RunPolicy::default());
-        let mut story = with(story, pods, &["pv-db-0", "pv-free"]);
-        story.until(Phase::Releasing).until_released();
-        assert_eq!(released(&story).1, expected, "{backing:?}");
+        let driver = Driver::new(bmc_plan(), RunPolicy::default());
+        let mut driver = with(driver, pods, &["pv-db-0", "pv-free"]);
+        driver.until(Phase::Releasing).until_released();
+        assert_eq!(released(&driver).1, expected, "{backing:?}");
     }
 }
 
@@ -278,11 +278,11 @@ fn what_has_ended_is_not_released_and_keeps_no_volume() {
         ..pod("job-1", Some(Exempt::Ended))
     };
     let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), ended];
-    let story = Story::new(bmc_plan(), RunPolicy::default());
-    let mut story = with(story, pods, &["pv-db-0", "pv-job"]);
-    story.until(Phase::Releasing).until_released();
+    let driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let mut driver = with(driver, pods, &["pv-db-0", "pv-job"]);
+    driver.until(Phase::Releasing).until_released();
     let attachments = vec!["va-pv-db-0".to_string(), "va-pv-job".to_string()];
-    assert_eq!(released(&story), (vec!["db-0".to_string()], attachments));
+    assert_eq!(released(&driver), (vec!["db-0".to_string()], attachments));
 }
 
 /// A record has room for so many: what holds a volume goes first, and the machine comes back all the same.
@@ -291,11 +291,11 @@ fn more_pods_than_a_record_holds_keep_no_machine_off() {
     let mut pods: Vec<PodView> =
         (0..RELEASED_MAX).map(|number| user(&number.to_string(), vec![])).collect();
     pods.push(user("db-0", vec![volume(persistent("pv-db-0"))]));
-    let mut story = with(Story::new(bmc_plan(), RunPolicy::default()), pods, &["pv-db-0"]);
-    story.until(Phase::Releasing).until_released();
-    let (pods, _) = released(&story);
+    let mut driver = with(Driver::new(bmc_plan(), RunPolicy::default()), pods, &["pv-db-0"]);
+    driver.until(Phase::Releasing).until_released();
+    let (pods, _) = released(&driver);
     assert_eq!((pods.len(), pods.first().map(String::as_str)), (RELEASED_MAX, Some("db-0")));
-    story.until(Phase::PoweringOn);
+    driver.until(Phase::PoweringOn);
 }
 
 /// Of what finds no room in the record nobody knows later whether it is still there: the cut does not go back for it.
@@ -306,12 +306,12 @@ fn a_cut_behind_more_pods_than_a_record_holds_is_not_given_back_for_them() {
         let policy = RunPolicy { grades, ..RunPolicy::default() };
         let writer = |number: usize| user(&number.to_string(), vec![volume(Backing::Unknown)]);
         let pods = (0..RELEASED_MAX + more).map(writer).collect();
-        let mut story = with(Story::new(cutting_plan(storage()), policy), pods, &[]);
-        story.until(Phase::ReadingIdentity);
-        story.event(Event::Command(Command::Abort));
+        let mut driver = with(Driver::new(cutting_plan(storage()), policy), pods, &[]);
+        driver.until(Phase::ReadingIdentity);
+        driver.event(Event::Command(Command::Abort));
         let end = reason.as_ref().map_or(Phase::Final(FinalReason::Aborted), |_| Phase::Parked);
-        story.until(end);
-        assert_eq!(story.parked(), reason.as_ref(), "{more}");
+        driver.until(end);
+        assert_eq!(driver.parked(), reason.as_ref(), "{more}");
     }
 }
 
@@ -319,22 +319,22 @@ fn a_cut_behind_more_pods_than_a_record_holds_is_not_given_back_for_them() {
 #[test]
 fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
     let release = ReleaseMode::Paced { pods_per_minute: 1 };
-    let mut story =
-        Story::new(bmc_plan(), RunPolicy { restarts: 1, release, ..RunPolicy::default() });
-    story.view.pods.push(pod("db-1", None));
-    story.view.attachments.clear();
-    story.until(Phase::Releasing).until_released();
+    let mut driver =
+        Driver::new(bmc_plan(), RunPolicy { restarts: 1, release, ..RunPolicy::default() });
+    driver.view.pods.push(pod("db-1", None));
+    driver.view.attachments.clear();
+    driver.until(Phase::Releasing).until_released();
     // It boots by itself in the middle of the release, and is never well: another pass, about that boot.
-    story.view.node.iter_mut().for_each(|node| node.signs = signs("boot-2", 5));
-    story.until(Phase::AwaitingWell);
-    let passes = |story: &Story| story.notices.contains(&Notice::Restarting { restart: 1 });
-    while !passes(&story) {
-        story.go();
+    driver.view.node.iter_mut().for_each(|node| node.liveness = liveness("boot-2", 5));
+    driver.until(Phase::AwaitingWell);
+    let passes = |driver: &Driver| driver.notices.contains(&Notice::Restarting { restart: 1 });
+    while !passes(&driver) {
+        driver.go();
     }
-    story.until_call(Action::Status);
-    story.live("boot-2", 9).until(Phase::Final(FinalReason::Remedied));
-    let left = story.view.pods.iter().filter(|pod| pod.exempt.is_none()).count();
-    assert_eq!(left, 0, "{:?}", story.done);
+    driver.until_call(Action::Status);
+    driver.live("boot-2", 9).until(Phase::Final(FinalReason::Remedied));
+    let left = driver.view.pods.iter().filter(|pod| pod.exempt.is_none()).count();
+    assert_eq!(left, 0, "{:?}", driver.done);
 }
 
 /// A part is given back behind a proof of less; whoever says meanwhile that the machine is off is heard.
@@ -342,16 +342,16 @@ fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
 fn a_word_that_it_is_off_counts_while_a_part_is_released_and_is_news_to_no_whole_release() {
     let confirm = || Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() });
     let ignored = |one: &Notice| matches!(one, Notice::Ignored { .. });
-    let mut story = cut_off(&[Grade::Partition]);
-    story.until(Phase::Releasing);
-    story.event(confirm());
-    while story.did(|one| matches!(one, Effect::OutOfService)).is_none() {
-        story.go();
-        assert_eq!(story.record.phase, Phase::Releasing, "{:?}", story.notices);
+    let mut driver = cut_off(&[Grade::Partition]);
+    driver.until(Phase::Releasing);
+    driver.event(confirm());
+    while driver.did(|one| matches!(one, Effect::OutOfService)).is_none() {
+        driver.go();
+        assert_eq!(driver.record.phase, Phase::Releasing, "{:?}", driver.notices);
     }
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
-    assert_eq!((story.count(Action::Off), story.notices.iter().any(ignored)), (0, false));
-    assert_eq!(released(&story).0.len(), 6, "all but the DaemonSet's");
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
+    assert_eq!((driver.count(Action::Off), driver.notices.iter().any(ignored)), (0, false));
+    assert_eq!(released(&driver).0.len(), 6, "all but the DaemonSet's");
 
     let mut whole = cut_off(&[]);
     whole.until(Phase::Releasing);
@@ -367,20 +367,20 @@ fn a_word_that_was_wrong_gives_no_storage_back_to_the_boot_that_goes_on() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
     let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), user("plain", vec![])];
-    let story = Story::new(plan, RunPolicy::default());
-    let mut story = with(story, pods, &["pv-db-0"]);
-    story.holders = true;
+    let driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = with(driver, pods, &["pv-db-0"]);
+    driver.holders = true;
     let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
-    story.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
-    story.until(Phase::Releasing).until_released();
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::StorageFenced));
-    story.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
-    while story.record.proof.as_ref().map(|one| one.grade) != Some(Grade::OperatorConfirmed) {
-        story.go();
+    driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
+    driver.until(Phase::Releasing).until_released();
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::StorageFenced));
+    driver.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
+    while driver.record.proof.as_ref().map(|one| one.grade) != Some(Grade::OperatorConfirmed) {
+        driver.go();
     }
-    story.wakes().until(Phase::Parked);
-    assert_eq!(story.plugs, [PlugState::On, PlugState::Off], "{:?}", story.rules);
-    assert_eq!(story.parked(), Some(&ParkReason::SameBootAfterRelease));
+    driver.wakes().until(Phase::Parked);
+    assert_eq!(driver.plugs, [PlugState::On, PlugState::Off], "{:?}", driver.rules);
+    assert_eq!(driver.parked(), Some(&ParkReason::SameBootAfterRelease));
 }
 
 /// A dump that gives everything back proves no power-off: a person's word is news.
@@ -388,14 +388,14 @@ fn a_word_that_was_wrong_gives_no_storage_back_to_the_boot_that_goes_on() {
 fn a_word_that_it_is_off_counts_while_a_dump_gives_everything_back() {
     let confirm = Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() });
     let policy = RunPolicy { kdump_releases: KdumpReleases::All, ..RunPolicy::default() };
-    let mut story = Story::new(bmc_plan(), policy);
-    story.holders = true;
-    story.until(Phase::Releasing).until_released();
-    let proof = story.record.proof.as_mut().expect("it was proven");
+    let mut driver = Driver::new(bmc_plan(), policy);
+    driver.holders = true;
+    driver.until(Phase::Releasing).until_released();
+    let proof = driver.record.proof.as_mut().expect("it was proven");
     proof.grade = Grade::KdumpSeen;
-    story.event(confirm);
-    while story.record.proof.as_ref().map(|one| one.grade) == Some(Grade::KdumpSeen) {
-        story.go();
+    driver.event(confirm);
+    while driver.record.proof.as_ref().map(|one| one.grade) == Some(Grade::KdumpSeen) {
+        driver.go();
     }
-    assert_eq!(story.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
+    assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::OperatorConfirmed));
 }

@@ -5,9 +5,9 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{cutting_plan, story};
+use super::{cutting_plan, driver};
+use crate::tests::driver::{Driver, honest, lying, silent};
 use crate::tests::fixtures::{BOOT, bmc_plan, failed, not_attempted, paused_by_alice};
-use crate::tests::story::{Story, honest, lying, silent};
 use crate::*;
 
 #[test] // promise: A2
@@ -19,12 +19,12 @@ fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
             Refusal::Excluded { mark: "node-remedy.io/exclude".to_string() },
             Refusal::Cordoned,
         ] {
-            let mut story = story();
-            story.until(phase);
-            story.view.gate.refusals.push(word.clone());
-            story.until(Phase::AwaitingWell);
-            assert_eq!((story.count(Action::Off), story.count(Action::On)), (1, 1), "{word}");
-            assert!(story.record.parked.is_none(), "{phase:?} {word}");
+            let mut driver = driver();
+            driver.until(phase);
+            driver.view.gate.refusals.push(word.clone());
+            driver.until(Phase::AwaitingWell);
+            assert_eq!((driver.count(Action::Off), driver.count(Action::On)), (1, 1), "{word}");
+            assert!(driver.record.parked.is_none(), "{phase:?} {word}");
         }
     }
 }
@@ -32,7 +32,7 @@ fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
 #[test] // promise: A17
 fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
     let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
-    let mut kept = Story::new(bmc_plan(), policy);
+    let mut kept = Driver::new(bmc_plan(), policy);
     kept.until(Phase::AwaitingPower);
     kept.view.gate.refusals.push(paused_by_alice());
     let from = kept.now;
@@ -54,7 +54,7 @@ fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
 #[test] // promise: A17
 fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
-    let mut kept = Story::new(bmc_plan(), policy);
+    let mut kept = Driver::new(bmc_plan(), policy);
     kept.device = Box::new(|operation, plugs| {
         if operation.action == Action::Status && plugs[0] == PlugState::Off {
             return failed(FailureKind::Unauthenticated);
@@ -77,13 +77,13 @@ fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     kept.device = Box::new(honest);
     kept.view.gate.refusals.clear();
     kept.until(Phase::AwaitingWell);
-    assert!(kept.notices.contains(&Notice::WordTakenBack));
+    assert!(kept.notices.contains(&Notice::VetoLifted));
     assert_eq!(kept.count(Action::On), 1);
 }
 
 #[test] // promise: A17
 fn a17_people_pause_approve_retry_and_abort() {
-    let mut paused = story();
+    let mut paused = driver();
     paused.until(Phase::ReadingIdentity);
     paused.view.gate.refusals.push(paused_by_alice());
     for _ in 0..10 {
@@ -92,7 +92,7 @@ fn a17_people_pause_approve_retry_and_abort() {
     assert_eq!(paused.count(Action::Off), 0);
 
     let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
-    let mut waits = Story::new(bmc_plan(), policy.clone());
+    let mut waits = Driver::new(bmc_plan(), policy.clone());
     waits.until(Phase::AwaitingPower);
     for _ in 0..10 {
         waits.go();
@@ -106,12 +106,12 @@ fn a17_people_pause_approve_retry_and_abort() {
     waits.until(Phase::AwaitingWell);
 
     // Whoever may wait for long knows what is cut meanwhile.
-    let mut cut = Story::new(cutting_plan(Kind::Fabric(Path::Other)), policy);
+    let mut cut = Driver::new(cutting_plan(Kind::Fabric(Path::Other)), policy);
     cut.until(Phase::AwaitingPower);
     cut.go();
     assert!(cut.notices.contains(&asked(&["switch"])));
 
-    let mut before = story();
+    let mut before = driver();
     before.until(Phase::ReadingIdentity);
     before.event(Event::Command(Command::Abort));
     before.until(Phase::Final(FinalReason::Aborted));
@@ -120,7 +120,7 @@ fn a17_people_pause_approve_retry_and_abort() {
 
     // An off that has not begun is not begun any more.
     for command in [Command::Abort, Command::AbortLeaveOff] {
-        let mut meant = story();
+        let mut meant = driver();
         meant.until_call(Action::Off);
         let off = meant.record.in_flight().expect("an off").id;
         meant.event(Event::Command(command));
@@ -137,7 +137,7 @@ fn a17_people_pause_approve_retry_and_abort() {
         (Command::Abort, 1, Boundary::AfterOffPowersOn),
         (Command::AbortLeaveOff, 0, Boundary::AfterOffLeftOff),
     ] {
-        let mut after = story();
+        let mut after = driver();
         after.until(Phase::VerifyingOff);
         after.event(Event::Command(command));
         after.until(Phase::Parked);
@@ -152,7 +152,7 @@ fn a17_people_pause_approve_retry_and_abort() {
     for (node_is_gone, phase) in
         [(true, Phase::Final(FinalReason::NodeGone)), (false, Phase::Parked)]
     {
-        let mut left = story();
+        let mut left = driver();
         left.until(Phase::VerifyingOff);
         left.event(Event::Command(Command::AbortLeaveOff));
         left.until(Phase::Parked);
@@ -167,7 +167,7 @@ fn a17_people_pause_approve_retry_and_abort() {
         assert_eq!((left.count(Action::On), left.plugs[0]), (0, PlugState::Off));
     }
 
-    let mut retried = story();
+    let mut retried = driver();
     retried.device = Box::new(lying);
     retried.until(Phase::Parked);
     retried.device = Box::new(honest);
@@ -181,24 +181,24 @@ fn a17_people_pause_approve_retry_and_abort() {
 fn a17_an_abort_that_waits_is_not_replaced_by_another_word() {
     let confirms = Command::ConfirmOff { by: "bob".to_string(), boot_id: BOOT.to_string() };
     for later in [Command::Retry, confirms] {
-        let mut story = Story::new(bmc_plan(), RunPolicy::default());
-        story.device = Box::new(silent);
-        story.until(Phase::AwaitingDevice);
-        story.until_call(Action::Monitor);
-        story.event(Event::Command(Command::Abort));
-        story.event(Event::Command(later));
-        story.device = Box::new(honest);
-        story.until(Phase::Final(FinalReason::Aborted));
-        assert_eq!(story.count(Action::Off), 0);
+        let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+        driver.device = Box::new(silent);
+        driver.until(Phase::AwaitingDevice);
+        driver.until_call(Action::Monitor);
+        driver.event(Event::Command(Command::Abort));
+        driver.event(Event::Command(later));
+        driver.device = Box::new(honest);
+        driver.until(Phase::Final(FinalReason::Aborted));
+        assert_eq!(driver.count(Action::Off), 0);
         let is_told =
             |one: &Notice| matches!(one, Notice::Ignored { why } if why.contains("abort"));
-        assert!(story.notices.iter().any(is_told), "{:?}", story.notices);
+        assert!(driver.notices.iter().any(is_told), "{:?}", driver.notices);
     }
 }
 
 /// The boundaries that aborts were told to have taken.
-fn boundaries(story: &Story) -> Vec<Boundary> {
-    let taken = story.notices.iter().filter_map(|notice| {
+fn boundaries(driver: &Driver) -> Vec<Boundary> {
+    let taken = driver.notices.iter().filter_map(|notice| {
         let Notice::AbortTaken { boundary } = notice else { return None };
         Some(*boundary)
     });
@@ -208,7 +208,7 @@ fn boundaries(story: &Story) -> Vec<Boundary> {
 /// An ill node is lost to its threshold and alive: whoever says that it is off looked at another one.
 #[test]
 fn a_word_that_a_node_is_off_counts_only_once_its_lease_has_run_out() {
-    let mut ill = story();
+    let mut ill = driver();
     ill.device = Box::new(lying);
     ill.until(Phase::Parked);
     let renewed_at = ill.now;
@@ -231,26 +231,26 @@ fn a_word_that_a_node_is_off_counts_only_once_its_lease_has_run_out() {
 fn a17_after_an_abort_a_machine_that_was_booted_by_hand_is_not_switched_off_again() {
     let device_timeout = Span::minutes(2);
     let policy = RunPolicy { restarts: 2, device_timeout, ..RunPolicy::default() };
-    let mut story = Story::new(bmc_plan(), policy);
-    story.until(Phase::Releasing);
-    story.device = Box::new(silent);
-    story.event(Event::Command(Command::Abort));
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::DeviceUnreachable));
-    let offs = story.count(Action::Off);
-    story.device = Box::new(honest);
-    story.plugs[0] = PlugState::On;
-    story.boots();
-    story.until(Phase::Recovering);
-    story.look();
-    story.view.trigger = Crossing::Crossed { since: story.now };
+    let mut driver = Driver::new(bmc_plan(), policy);
+    driver.until(Phase::Releasing);
+    driver.device = Box::new(silent);
+    driver.event(Event::Command(Command::Abort));
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::DeviceUnreachable));
+    let offs = driver.count(Action::Off);
+    driver.device = Box::new(honest);
+    driver.plugs[0] = PlugState::On;
+    driver.boots();
+    driver.until(Phase::Recovering);
+    driver.look();
+    driver.view.trigger = Crossing::Crossed { since: driver.now };
     for _ in 0..500 {
-        story.go();
+        driver.go();
     }
-    assert_eq!((story.record.phase, story.count(Action::Off)), (Phase::Parked, offs));
-    assert_eq!(story.parked(), Some(&ParkReason::NotWell));
+    assert_eq!((driver.record.phase, driver.count(Action::Off)), (Phase::Parked, offs));
+    assert_eq!(driver.parked(), Some(&ParkReason::NotWell));
 
     // Whoever says `retry` wants it fenced.
-    story.event(Event::Command(Command::Retry));
-    story.until_call(Action::Off);
+    driver.event(Event::Command(Command::Retry));
+    driver.until_call(Action::Off);
 }

@@ -6,21 +6,21 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{cutting_plan, position, story};
-use crate::tests::fixtures::{BOOT, bmc_plan, pod, power, signs, stage, storage, succeeded};
-use crate::tests::story::{Story, honest, lying, silent};
+use super::{cutting_plan, driver, position};
+use crate::tests::driver::{Driver, honest, lying, silent};
+use crate::tests::fixtures::{BOOT, bmc_plan, liveness, pod, power, stage, storage, succeeded};
 use crate::*;
 
 #[test] // promise: P1
 fn p1_no_grade_no_release() {
-    let mut story = story();
-    story.device = Box::new(lying);
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::OffNotVerified { tries: 3 }));
-    assert_eq!(story.count(Action::Off), 3);
-    assert!(!story.released() && story.hit(Rule::P1));
+    let mut driver = driver();
+    driver.device = Box::new(lying);
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::OffNotVerified { tries: 3 }));
+    assert_eq!(driver.count(Action::Off), 3);
+    assert!(!driver.released() && driver.hit(Rule::P1));
 
-    let mut unknown = self::story();
+    let mut unknown = self::driver();
     unknown.device = Box::new(|operation, plugs| {
         honest(operation, plugs);
         let state = if plugs[0] == PlugState::Off { PlugState::Unknown } else { plugs[0] };
@@ -31,13 +31,13 @@ fn p1_no_grade_no_release() {
 }
 
 /// A BMC whose off counts once another plugin has read it, too.
-fn witnessed() -> Story {
+fn witnessed() -> Driver {
     let mut plan = bmc_plan();
     let mut witness = power("manager", Feed::Whole);
     witness.kind = Kind::Watch;
     plan.methods[0].witness = Some(1);
     plan.methods.push(witness);
-    Story::new(plan, RunPolicy::default())
+    Driver::new(plan, RunPolicy::default())
 }
 
 #[test] // promise: P1
@@ -110,37 +110,37 @@ fn p8_a_witness_that_sees_another_machine_is_known_before_anything_is_cut() {
 
 #[test] // promise: P1
 fn p1_what_was_read_while_an_on_could_still_arrive_is_no_evidence() {
-    let mut story = story();
-    story.until(Phase::VerifyingOff);
+    let mut driver = driver();
+    driver.until(Phase::VerifyingOff);
     // An `on` that a dead leader sent shortly before our off, and that nobody heard the end of.
-    let off = story.record.operations.iter().position(|one| one.action == Action::Off);
+    let off = driver.record.operations.iter().position(|one| one.action == Action::Off);
     let off = off.expect("an off");
-    let mut on = story.record.operations[off].clone();
+    let mut on = driver.record.operations[off].clone();
     (on.id, on.action, on.end) = (OpId(0), Action::On, Some(End::Indeterminate));
-    story.record.operations.insert(off, on);
-    let settled = story.now.after(FOREIGN_CALL_MAX);
-    story.until(Phase::Releasing);
-    let proof = story.record.proof.clone().expect("proof");
-    let reads = story.record.operations.iter().filter(|one| proof.by.names(one.id));
+    driver.record.operations.insert(off, on);
+    let settled = driver.now.after(FOREIGN_CALL_MAX);
+    driver.until(Phase::Releasing);
+    let proof = driver.record.proof.clone().expect("proof");
+    let reads = driver.record.operations.iter().filter(|one| proof.by.names(one.id));
     let began: Vec<Time> = reads.map(|one| one.intended_at).collect();
     assert!(!began.is_empty() && began.iter().all(|at| *at >= settled), "{began:?} {settled:?}");
 }
 
 #[test] // promise: P1
 fn p1_a_proof_whose_reads_stand_nowhere_releases_nothing_more() {
-    let mut story = story();
-    story.holders = true;
-    story.until(Phase::Releasing);
-    let proof = story.record.proof.as_mut().expect("proof");
+    let mut driver = driver();
+    driver.holders = true;
+    driver.until(Phase::Releasing);
+    let proof = driver.record.proof.as_mut().expect("proof");
     proof.by = Evidence::Reads(vec![OpId(9_999)]);
-    story.todo.clear();
-    let before = story.done.len();
-    story.look();
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::BrokenRecord));
+    driver.todo.clear();
+    let before = driver.done.len();
+    driver.look();
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::BrokenRecord));
     let gives_away =
         |one: &Effect| matches!(one, Effect::DeletePods(_) | Effect::DeleteAttachments(_));
-    assert!(!story.done[before..].iter().any(gives_away));
+    assert!(!driver.done[before..].iter().any(gives_away));
 }
 
 #[test]
@@ -151,17 +151,17 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
         policy
     };
     let dumping = |policy, dump| {
-        let mut story = Story::new(bmc_plan(), policy);
+        let mut driver = Driver::new(bmc_plan(), policy);
         let mut web = pod("web-0", None);
         web.volumes.clear();
-        story.view.pods.push(web);
-        story.view.dump = dump;
-        story.until_call(Action::Off);
-        story
+        driver.view.pods.push(web);
+        driver.view.dump = dump;
+        driver.until_call(Action::Off);
+        driver
     };
-    let deleted = |story: &Story| -> Vec<Effect> {
+    let deleted = |driver: &Driver| -> Vec<Effect> {
         let is_delete = |one: &&Effect| matches!(one, Effect::DeletePods(_) | Effect::OutOfService);
-        story.done.iter().filter(is_delete).cloned().collect()
+        driver.done.iter().filter(is_delete).cloned().collect()
     };
     let heard = dumping(believing(), Dump::Heard);
     assert_eq!(deleted(&heard), [Effect::DeletePods(vec!["web-0".to_string()])]);
@@ -174,9 +174,9 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
         (believing(), Dump::None),
         (RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() }, Dump::Heard),
     ] {
-        let story = dumping(policy, dump);
-        assert_eq!(deleted(&story), [], "{dump:?}");
-        assert_eq!(story.record.proof, None, "{dump:?}");
+        let driver = dumping(policy, dump);
+        assert_eq!(deleted(&driver), [], "{dump:?}");
+        assert_eq!(driver.record.proof, None, "{dump:?}");
     }
 
     let mut whole = dumping(believing(), Dump::Heard);
@@ -195,19 +195,19 @@ fn p1_a_dump_gives_back_everything_where_the_policy_says_all() {
         policy
     };
     let released = |policy, dump| {
-        let mut story = Story::new(bmc_plan(), policy);
-        story.view.pods.push(pod("agent", Some(Exempt::DaemonSet)));
-        story.view.dump = dump;
-        story.until_call(Action::Off);
+        let mut driver = Driver::new(bmc_plan(), policy);
+        driver.view.pods.push(pod("agent", Some(Exempt::DaemonSet)));
+        driver.view.dump = dump;
+        driver.until_call(Action::Off);
         let is_release = |one: &&Effect| {
             matches!(
                 one,
                 Effect::DeletePods(_) | Effect::DeleteAttachments(_) | Effect::OutOfService
             )
         };
-        story.done.iter().filter(is_release).cloned().collect::<Vec<Effect>>()
+        driver.done.iter().filter(is_release).cloned().collect::<Vec<Effect>>()
     };
-    let first = Story::new(bmc_plan(), RunPolicy::default()).view;
+    let first = Driver::new(bmc_plan(), RunPolicy::default()).view;
     let pods = first.pods.iter().filter(|pod| pod.exempt.is_none()).map(|pod| pod.uid.clone());
     let attachments = first.attachments.iter().map(|one| one.uid.clone());
     assert_eq!(
@@ -229,18 +229,18 @@ fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
     let released = |grades: &[Grade], dump| {
         let mut policy = RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() };
         policy.grades = grades.iter().copied().collect();
-        let mut story = Story::new(bmc_plan(), policy);
-        story.view.pods.clear();
-        story.view.dump = dump;
-        let orphan = story.view.attachments.first().expect("an attachment").uid.clone();
-        let asked = |story: &Story| {
+        let mut driver = Driver::new(bmc_plan(), policy);
+        driver.view.pods.clear();
+        driver.view.dump = dump;
+        let orphan = driver.view.attachments.first().expect("an attachment").uid.clone();
+        let asked = |driver: &Driver| {
             let is_it = |one: &Effect| *one == Effect::DeleteAttachments(vec![orphan.clone()]);
-            story.done.iter().any(is_it)
+            driver.done.iter().any(is_it)
         };
-        story.until_call(Action::Off);
-        let before = asked(&story);
-        story.until(Phase::AwaitingWell);
-        (before, asked(&story))
+        driver.until_call(Action::Off);
+        let before = asked(&driver);
+        driver.until(Phase::AwaitingWell);
+        (before, asked(&driver))
     };
     let (power, dump) = (Grade::PowerOffVerified, Grade::KdumpSeen);
     assert_eq!(released(&[power], Dump::None), (false, true));
@@ -250,25 +250,25 @@ fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
 #[test] // promise: P2
 fn p2_a_proof_covers_one_boot() {
     for boot in [BOOT, "boot-2"] {
-        let mut story = story();
-        story.holders = true;
-        story.until(Phase::Releasing);
-        story.until_released();
-        story.view.node.iter_mut().for_each(|node| node.signs = signs(boot, 7));
-        story.todo.clear();
-        let before = story.done.len();
-        story.look();
-        assert!(story.record.proof.as_ref().expect("proof").voided_at.is_some());
-        story.until(Phase::PoweringOn);
-        let later = story.done.get(before..).expect("later");
+        let mut driver = driver();
+        driver.holders = true;
+        driver.until(Phase::Releasing);
+        driver.until_released();
+        driver.view.node.iter_mut().for_each(|node| node.liveness = liveness(boot, 7));
+        driver.todo.clear();
+        let before = driver.done.len();
+        driver.look();
+        assert!(driver.record.proof.as_ref().expect("proof").voided_at.is_some());
+        driver.until(Phase::PoweringOn);
+        let later = driver.done.get(before..).expect("later");
         assert!(later.contains(&Effect::LiftOutOfService), "{later:?}");
         assert!(!later.iter().any(|one| matches!(one, Effect::DeletePods(_))), "{later:?}");
-        assert!(story.hit(Rule::P2));
+        assert!(driver.hit(Rule::P2));
     }
 
     // Found off, and the node is well: the device tells old news, or the plug feeds another machine.
     for boot in [BOOT, "boot-2"] {
-        let mut found_off = story();
+        let mut found_off = driver();
         found_off.plugs[0] = PlugState::Off;
         found_off.until(Phase::VerifyingOff);
         found_off.live(boot, 9).until(Phase::Final(FinalReason::Recovered));
@@ -276,10 +276,10 @@ fn p2_a_proof_covers_one_boot() {
     }
 
     // The device says off and the node goes on renewing: the plug is not its own.
-    let mut alive = story();
+    let mut alive = driver();
     alive.until(Phase::VerifyingOff);
     for life in 10..200 {
-        alive.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, life));
+        alive.view.node.iter_mut().for_each(|node| node.liveness = liveness(BOOT, life));
         if alive.record.phase != Phase::Parked {
             alive.go();
         }
@@ -291,16 +291,16 @@ fn p2_a_proof_covers_one_boot() {
 #[test] // promise: P3
 fn p3_a_release_stands_behind_proof_wherever_it_is_configured() {
     let plan = cutting_plan(Kind::Builtin(Builtin::CleanResources));
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.until(Phase::VerifyingOff);
-    assert!(!story.released());
-    story.until(Phase::AwaitingWell);
-    assert!(story.released() && story.hit(Rule::P3));
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.until(Phase::VerifyingOff);
+    assert!(!driver.released());
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.released() && driver.hit(Rule::P3));
 }
 
 #[test] // promise: P4
 fn p4_quarantine_first_then_by_mode() {
-    let mut prompt = story();
+    let mut prompt = driver();
     prompt.until(Phase::Releasing);
     prompt.view.node.iter_mut().for_each(|node| node.quarantined = false);
     prompt.todo.clear();
@@ -310,7 +310,7 @@ fn p4_quarantine_first_then_by_mode() {
 
     let policy =
         RunPolicy { release: ReleaseMode::Paced { pods_per_minute: 6 }, ..RunPolicy::default() };
-    let mut paced = Story::new(bmc_plan(), policy);
+    let mut paced = Driver::new(bmc_plan(), policy);
     paced.view.pods = vec![pod("a", None), pod("b", None), pod("d", Some(Exempt::DaemonSet))];
     paced.until(Phase::AwaitingWell);
     let deletes: Vec<&Effect> =
@@ -331,7 +331,7 @@ fn p5_a_pace_slower_than_the_release_timeout_stalls_nothing() {
         release_timeout: Span::seconds(10),
         ..RunPolicy::default()
     };
-    let mut paced = Story::new(bmc_plan(), policy);
+    let mut paced = Driver::new(bmc_plan(), policy);
     paced.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
     paced.until(Phase::AwaitingWell);
     let deletes = paced.done.iter().filter(|one| matches!(one, Effect::DeletePods(_)));
@@ -341,23 +341,23 @@ fn p5_a_pace_slower_than_the_release_timeout_stalls_nothing() {
 
 #[test]
 fn p4_what_is_asked_for_already_is_not_asked_for_again() {
-    let mut story = story();
-    story.holders = true;
-    story.until(Phase::Releasing);
+    let mut driver = driver();
+    driver.holders = true;
+    driver.until(Phase::Releasing);
     let mut written = 0;
-    while story.record.phase == Phase::Releasing {
-        let before = story.record.clone();
-        story.go();
-        written += usize::from(story.record != before);
+    while driver.record.phase == Phase::Releasing {
+        let before = driver.record.clone();
+        driver.go();
+        written += usize::from(driver.record != before);
     }
-    let looks = story.done.iter().filter(|one| **one == Effect::Look).count();
+    let looks = driver.done.iter().filter(|one| **one == Effect::Look).count();
     assert!(written < 20, "{written} records in two minutes of waiting, {looks} looks");
-    let asked = |wanted: fn(&Effect) -> bool| story.done.iter().filter(|one| wanted(one)).count();
+    let asked = |wanted: fn(&Effect) -> bool| driver.done.iter().filter(|one| wanted(one)).count();
     assert_eq!(asked(|one| matches!(one, Effect::OutOfService)), 1);
     assert_eq!(asked(|one| matches!(one, Effect::DeletePods(_))), 1);
     // A pod that its kubelet was asked for in vain is deleted at once, and one whose delete was
     // lost is asked for again.
-    let mut waits = self::story();
+    let mut waits = self::driver();
     waits.view.pods.iter_mut().for_each(|pod| pod.deletion = Deletion::Graceful);
     waits.until(Phase::Releasing);
     while !waits.released() {
@@ -372,66 +372,66 @@ fn p4_what_is_asked_for_already_is_not_asked_for_again() {
 
 #[test]
 fn p4_attachments_are_asked_for_as_soon_as_the_pods_are_gone() {
-    let mut story = story();
-    story.view.pods.iter_mut().for_each(|pod| pod.deletion = Deletion::Graceful);
-    story.until(Phase::Releasing);
+    let mut driver = driver();
+    driver.view.pods.iter_mut().for_each(|pod| pod.deletion = Deletion::Graceful);
+    driver.until(Phase::Releasing);
     let delete = Effect::DeletePods(vec!["db-0".to_string()]);
-    let is_asked = |story: &Story| story.todo.contains(&delete);
-    story.until_released();
+    let is_asked = |driver: &Driver| driver.todo.contains(&delete);
+    driver.until_released();
     // The first delete is lost, and the pods go with the second.
-    story.todo.clear();
-    story.now = story.now.after(LOOK_EVERY);
-    story.look();
-    assert!(is_asked(&story), "{:?}", story.todo);
-    story.view.pods.clear();
-    story.todo.clear();
-    story.look();
+    driver.todo.clear();
+    driver.now = driver.now.after(LOOK_EVERY);
+    driver.look();
+    assert!(is_asked(&driver), "{:?}", driver.todo);
+    driver.view.pods.clear();
+    driver.todo.clear();
+    driver.look();
     let asked = |one: &Effect| matches!(one, Effect::DeleteAttachments(_));
-    assert!(story.todo.iter().any(asked), "{:?}", story.todo);
+    assert!(driver.todo.iter().any(asked), "{:?}", driver.todo);
 }
 
 #[test] // promise: P5
 fn p5_on_waits_for_what_is_released_but_not_for_ever() {
-    let mut story = story();
-    story.holders = true;
-    story.until(Phase::Releasing);
-    let since = story.now;
-    story.until(Phase::PoweringOn);
-    assert!(story.now.since(since) >= RELEASE_TIMEOUT && story.hit(Rule::P5));
-    let told = story.notices.iter().any(|notice| {
+    let mut driver = driver();
+    driver.holders = true;
+    driver.until(Phase::Releasing);
+    let since = driver.now;
+    driver.until(Phase::PoweringOn);
+    assert!(driver.now.since(since) >= RELEASE_TIMEOUT && driver.hit(Rule::P5));
+    let told = driver.notices.iter().any(|notice| {
         matches!(notice, Notice::ReleaseStalled { holders }
             if holders.iter().any(|one| one.contains("external-attacher/csi")) || holders.len() == 2)
     });
-    assert!(told, "{:?}", story.notices);
+    assert!(told, "{:?}", driver.notices);
 }
 
 #[test] // promise: P6
 fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.view.pods.iter_mut().for_each(|pod| pod.ready = true);
-    story.budget_at_zero = true;
-    story.until(Phase::Releasing);
-    let since = story.now;
-    story.until(Phase::AwaitingWell);
-    assert!(story.now.since(since) >= PDB_PATIENCE && story.hit(Rule::P6));
-    assert_eq!(story.did(|one| *one == Effect::OutOfService), None, "it would take all pods");
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.view.pods.iter_mut().for_each(|pod| pod.ready = true);
+    driver.budget_at_zero = true;
+    driver.until(Phase::Releasing);
+    let since = driver.now;
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.now.since(since) >= PDB_PATIENCE && driver.hit(Rule::P6));
+    assert_eq!(driver.did(|one| *one == Effect::OutOfService), None, "it would take all pods");
 }
 
 #[test] // promise: P7
 fn p7_only_our_own_marks_are_lifted() {
-    let mut story =
-        Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
-    story.view.node.iter_mut().for_each(|node| node.cordoned = true);
-    story.until(Phase::AwaitingWell);
-    story.boots().until(Phase::Final(FinalReason::Remedied));
-    assert_eq!(story.did(|one| *one == Effect::Cordon), None, "somebody else's cordon");
-    assert_eq!(story.did(|one| *one == Effect::Uncordon), None);
-    assert!(story.hit(Rule::P7));
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
+    driver.view.node.iter_mut().for_each(|node| node.cordoned = true);
+    driver.until(Phase::AwaitingWell);
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(driver.did(|one| *one == Effect::Cordon), None, "somebody else's cordon");
+    assert_eq!(driver.did(|one| *one == Effect::Uncordon), None);
+    assert!(driver.hit(Rule::P7));
 
     let mut ours =
-        Story::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
+        Driver::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
     ours.until(Phase::AwaitingWell);
     ours.boots().until(Phase::Final(FinalReason::Remedied));
     assert!(position(&ours, |one| *one == Effect::Uncordon) > 0);
@@ -459,7 +459,7 @@ fn a16_slow_feeds_are_read_in_one_round() {
     // Somebody switched a feed on after its answer: its machine lives, and that is newer than any read.
     let mut lives = slow_feeds(Span::seconds(8));
     lives.until_released();
-    lives.view.node.iter_mut().for_each(|node| node.signs = signs(BOOT, 9));
+    lives.view.node.iter_mut().for_each(|node| node.liveness = liveness(BOOT, 9));
     lives.todo.clear();
     lives.look();
     assert!(lives.record.proof.as_ref().expect("proof").voided_at.is_some());
@@ -472,45 +472,45 @@ fn p1_a_read_that_is_old_when_the_last_feed_goes_off_is_made_again() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.until(Phase::VerifyingOff);
-    story.device = Box::new(honest);
-    story.plugs[1] = PlugState::On;
-    story.until_now(Span(PROOF_READ_AGE_MAX.0 + 5000));
-    assert_eq!(story.record.phase, Phase::VerifyingOff, "pdu-b takes its time");
-    (story.plugs[0], story.plugs[1]) = (PlugState::On, PlugState::Off);
-    let offs = story.count(Action::Off);
-    story.until_now(Span::seconds(10));
-    assert!(story.record.proof.is_none() && !story.released(), "pdu-a is on again");
-    story.until_released();
-    assert!(story.count(Action::Off) > offs, "it is asked to go off once more");
-    assert_eq!(story.plugs[..2], [PlugState::Off; 2]);
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.until(Phase::VerifyingOff);
+    driver.device = Box::new(honest);
+    driver.plugs[1] = PlugState::On;
+    driver.until_now(Span(PROOF_READ_AGE_MAX.0 + 5000));
+    assert_eq!(driver.record.phase, Phase::VerifyingOff, "pdu-b takes its time");
+    (driver.plugs[0], driver.plugs[1]) = (PlugState::On, PlugState::Off);
+    let offs = driver.count(Action::Off);
+    driver.until_now(Span::seconds(10));
+    assert!(driver.record.proof.is_none() && !driver.released(), "pdu-a is on again");
+    driver.until_released();
+    assert!(driver.count(Action::Off) > offs, "it is asked to go off once more");
+    assert_eq!(driver.plugs[..2], [PlugState::Off; 2]);
 }
 
 /// A machine on two PDUs, off and about to be released; each read takes so long.
-fn slow_feeds(each: Span) -> Story {
+fn slow_feeds(each: Span) -> Driver {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.call_takes = each;
-    story.holders = true;
-    story.until(Phase::Releasing);
-    story
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.call_takes = each;
+    driver.holders = true;
+    driver.until(Phase::Releasing);
+    driver
 }
 
 /// The machine takes its time to go off and renews its Lease once more; its BMC is silent meanwhile.
 #[test]
 fn p2_a_renewal_before_the_machine_went_off_is_no_life_after_it() {
-    let mut story = story();
-    story.until(Phase::VerifyingOff);
-    while story.record.baseline.is_none() {
-        story.go();
+    let mut driver = driver();
+    driver.until(Phase::VerifyingOff);
+    while driver.record.baseline.is_none() {
+        driver.go();
     }
-    story.device = Box::new(silent);
-    story.until(Phase::AwaitingDevice);
-    story.node(|node| node.signs = signs(BOOT, 2));
-    story.until_now(Span::seconds(40));
-    story.device = Box::new(honest);
-    story.until(Phase::Releasing);
+    driver.device = Box::new(silent);
+    driver.until(Phase::AwaitingDevice);
+    driver.node(|node| node.liveness = liveness(BOOT, 2));
+    driver.until_now(Span::seconds(40));
+    driver.device = Box::new(honest);
+    driver.until(Phase::Releasing);
 }

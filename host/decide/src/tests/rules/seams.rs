@@ -5,11 +5,11 @@ use alloc::boxed::Box;
 use alloc::string::ToString as _;
 use alloc::vec;
 
-use super::{cutting_plan, story};
+use super::{cutting_plan, driver};
+use crate::tests::driver::{Driver, honest, silent};
 use crate::tests::fixtures::{
     bmc_plan, failed, not_attempted, paused_by_alice, stage, storage, succeeded,
 };
-use crate::tests::story::{Story, honest, silent};
 use crate::*;
 
 fn refusals() -> [Refusal; 4] {
@@ -21,9 +21,9 @@ fn refusals() -> [Refusal; 4] {
     ]
 }
 
-fn goes(story: &mut Story, steps: usize) {
+fn goes(driver: &mut Driver, steps: usize) {
     for _ in 0..steps {
-        story.go();
+        driver.go();
     }
 }
 
@@ -47,16 +47,16 @@ fn a_node_is_cordoned_where_its_stage_comes_to_that() {
         second.kind = kinds[1].clone();
         plan.methods.push(second);
         plan.isolation = vec![stage(execution, &[1, 2])];
-        let mut story = Story::new(plan, RunPolicy::default());
+        let mut driver = Driver::new(plan, RunPolicy::default());
         if !switch_obeys {
-            story.device = Box::new(|operation, plugs| match operation.method {
+            driver.device = Box::new(|operation, plugs| match operation.method {
                 0 => honest(operation, plugs),
                 _ => not_attempted(FailureKind::Denied),
             });
         }
-        story.until(Phase::AwaitingWell);
-        let cordons = story.done.iter().filter(|one| **one == Effect::Cordon).count();
-        assert_eq!(cordons, usize::from(is_cordoned), "{execution:?} {kinds:?}: {:?}", story.done);
+        driver.until(Phase::AwaitingWell);
+        let cordons = driver.done.iter().filter(|one| **one == Effect::Cordon).count();
+        assert_eq!(cordons, usize::from(is_cordoned), "{execution:?} {kinds:?}: {:?}", driver.done);
     }
 }
 
@@ -70,14 +70,14 @@ fn a_mark_that_stands_needs_no_leave_for_the_release() {
     plan.methods.push(mark);
     plan.isolation = vec![stage(Execution::All, &[2, 1])];
     for is_others in [false, true] {
-        let mut story = Story::new(plan.clone(), RunPolicy::default());
-        story.view.node.iter_mut().for_each(|node| node.cordoned = is_others);
-        while story.count(Action::Status) == 0 {
-            story.go();
+        let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+        driver.view.node.iter_mut().for_each(|node| node.cordoned = is_others);
+        while driver.count(Action::Status) == 0 {
+            driver.go();
         }
-        story.view.gate.refusals = vec![paused_by_alice()];
-        story.until(Phase::Releasing);
-        assert_eq!(story.did(|one| *one == Effect::Cordon).is_some(), !is_others);
+        driver.view.gate.refusals = vec![paused_by_alice()];
+        driver.until(Phase::Releasing);
+        assert_eq!(driver.did(|one| *one == Effect::Cordon).is_some(), !is_others);
     }
 }
 
@@ -89,11 +89,11 @@ fn somebody_elses_cordon_is_left_alone_behind_a_cut_too() {
     mark.kind = Kind::Builtin(Builtin::MarkUnschedulable);
     plan.methods.push(mark);
     plan.isolation = vec![stage(Execution::All, &[1, 2])];
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.view.node.iter_mut().for_each(|node| node.cordoned = true);
-    story.until(Phase::AwaitingWell);
-    assert_eq!(story.did(|one| *one == Effect::Cordon), None, "{:?}", story.done);
-    assert!(!story.record.marks.cordon);
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.view.node.iter_mut().for_each(|node| node.cordoned = true);
+    driver.until(Phase::AwaitingWell);
+    assert_eq!(driver.did(|one| *one == Effect::Cordon), None, "{:?}", driver.done);
+    assert!(!driver.record.marks.cordon);
 }
 
 /// What keeps this one node from being cut keeps no other one: its run waits without the slot, and
@@ -101,7 +101,7 @@ fn somebody_elses_cordon_is_left_alone_behind_a_cut_too() {
 #[test] // promise: A19
 fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
     for refusal in refusals() {
-        let mut kept = story();
+        let mut kept = driver();
         kept.view.gate.refusals.push(refusal.clone());
         goes(&mut kept, 5);
         assert_eq!(
@@ -113,12 +113,12 @@ fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
         kept.until_call(Action::Off);
         assert_eq!(kept.record.slot, Slot::Held);
     }
-    let mut unclear = story();
+    let mut unclear = driver();
     unclear.view.trigger = Crossing::Unclear;
     goes(&mut unclear, 5);
     assert_eq!(unclear.record.slot, Slot::Free);
 
-    let mut own = story();
+    let mut own = driver();
     own.view.hosts_us = true;
     goes(&mut own, 5);
     assert_eq!(own.record.slot, Slot::Free);
@@ -129,7 +129,7 @@ fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
 fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
     for plan in [bmc_plan(), cutting_plan(Kind::Fabric(Path::Other))] {
         for action in [Action::Status, Action::Off] {
-            let mut kept = Story::new(plan.clone(), RunPolicy::default());
+            let mut kept = Driver::new(plan.clone(), RunPolicy::default());
             kept.until_call(action);
             kept.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
             kept.view.gate.refusals.push(paused_by_alice());
@@ -147,7 +147,7 @@ fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
 #[test] // promise: A14
 fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
     let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
-    let mut cut = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), waits);
+    let mut cut = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), waits);
     cut.until(Phase::AwaitingPower);
     cut.view.trigger = Crossing::Unclear;
     let since = cut.now;
@@ -156,7 +156,7 @@ fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
     assert_eq!((cut.plugs.clone(), cut.count(Action::Off)), (vec![PlugState::On; 2], 1));
 
     let again = RunPolicy { restarts: 1, ..RunPolicy::default() };
-    let mut off = Story::new(bmc_plan(), again);
+    let mut off = Driver::new(bmc_plan(), again);
     off.device = Box::new(|operation, plugs| {
         if operation.action == Action::Status && plugs[0] == PlugState::Off {
             return failed(FailureKind::Unauthenticated);
@@ -175,7 +175,7 @@ fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
 #[test] // promise: A14
 fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
     let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
-    let mut own = Story::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
+    let mut own = Driver::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
     own.until(Phase::AwaitingPower);
     own.view.hosts_us = true;
     own.until(Phase::Waiting);
@@ -186,7 +186,7 @@ fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
 #[test] // promise: A17, G13
 fn an_approval_that_is_taken_back_before_the_off_sends_none() {
     let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
-    let mut taken_back = Story::new(bmc_plan(), policy.clone());
+    let mut taken_back = Driver::new(bmc_plan(), policy.clone());
     taken_back.view.people.approved = true;
     taken_back.until(Phase::ReadingIdentity).until_call(Action::Status);
     taken_back.view.people.approved = false;
@@ -197,7 +197,7 @@ fn an_approval_that_is_taken_back_before_the_off_sends_none() {
     taken_back.until(Phase::AwaitingWell);
     assert_eq!((taken_back.count(Action::Off), taken_back.count(Action::On)), (1, 1));
 
-    let mut under_way = Story::new(bmc_plan(), policy);
+    let mut under_way = Driver::new(bmc_plan(), policy);
     under_way.view.people.approved = true;
     under_way.until_call(Action::Off);
     let op = under_way.record.in_flight().map(|one| one.id).unwrap();
@@ -206,8 +206,8 @@ fn an_approval_that_is_taken_back_before_the_off_sends_none() {
     assert!(under_way.todo.contains(&Effect::Withdraw(op)));
 }
 
-fn started(story: &Story) -> usize {
-    story.done.iter().filter(|effect| matches!(effect, Effect::StartJob(_))).count()
+fn started(driver: &Driver) -> usize {
+    driver.done.iter().filter(|effect| matches!(effect, Effect::StartJob(_))).count()
 }
 
 /// A Job that was meant to run and does not exist yet, because its leader died or the API server took
@@ -216,21 +216,21 @@ fn started(story: &Story) -> usize {
 fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
     let job = |name: &str| {
         let remedy = Remedy::Job { deadline: Span::minutes(30) };
-        Rung { name: name.to_string(), remedy, period: Span::minutes(3), clean: false }
+        RemedyStep { name: name.to_string(), remedy, period: Span::minutes(3), clean: false }
     };
     let refused = JobState::Refused { why: "jobs is forbidden".to_string() };
     for state in [JobState::Absent, refused] {
         let meant = || {
-            let mut story = Story::new(
+            let mut driver = Driver::new(
                 Plan { ladder: vec![job("repair")], ..bmc_plan() },
                 RunPolicy::default(),
             );
-            while story.record.jobs.is_empty() {
-                story.go();
+            while driver.record.jobs.is_empty() {
+                driver.go();
             }
-            story.todo = vec![Effect::Look];
-            story.job(1, state.clone());
-            story
+            driver.todo = vec![Effect::Look];
+            driver.job(1, state.clone());
+            driver
         };
         let mut well = meant();
         let since = well.now;
@@ -260,88 +260,88 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
 /// again before the run ends.
 #[test] // promise: A15
 fn what_was_cut_is_restored_when_its_machine_is_terminated() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.until(Phase::Restoring);
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.until(Phase::Restoring);
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Busy),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::PoweringOn);
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    driver.until(Phase::PoweringOn);
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::Status) => succeeded(PlugState::Terminated),
         (0, _) => failed(FailureKind::NoSuchPlug),
         (_, _) => honest(operation, plugs),
     });
-    story.until(Phase::Final(FinalReason::Replaced));
-    assert_eq!(story.plugs[1], PlugState::On);
+    driver.until(Phase::Final(FinalReason::Replaced));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// A person stopped the run with the machine off and its port cut, and lets it go on later: the port is
 /// open before the machine is on, or it would never be heard of again.
 #[test] // promise: A5
 fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.holders = true;
-    story.until(Phase::Releasing).until_released();
-    story.event(Event::Command(Command::AbortLeaveOff));
-    story.until(Phase::Parked);
-    assert_eq!(story.plugs, [PlugState::Off; 2]);
-    story.event(Event::Command(Command::Retry));
-    story.until_call(Action::On);
-    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1), "the port first");
-    story.until(Phase::AwaitingWell);
-    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
-    story.view.pods.clear();
-    story.view.attachments.clear();
-    story.boots().until(Phase::Final(FinalReason::Remedied));
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.holders = true;
+    driver.until(Phase::Releasing).until_released();
+    driver.event(Event::Command(Command::AbortLeaveOff));
+    driver.until(Phase::Parked);
+    assert_eq!(driver.plugs, [PlugState::Off; 2]);
+    driver.event(Event::Command(Command::Retry));
+    driver.until_call(Action::On);
+    assert_eq!(driver.record.in_flight().map(|one| one.method), Some(1), "the port first");
+    driver.until(Phase::AwaitingWell);
+    assert_eq!((driver.plugs.clone(), driver.count(Action::Off)), (vec![PlugState::On; 2], 2));
+    driver.view.pods.clear();
+    driver.view.attachments.clear();
+    driver.boots().until(Phase::Final(FinalReason::Remedied));
 }
 
 /// An administrator shut it, and opens it when it is time.
 #[test] // promise: A4
 fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.plugs[1] = PlugState::Off;
-    story.until(Phase::AwaitingWell).boots();
-    story.until(Phase::Final(FinalReason::Remedied));
-    assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
-    assert!(story.calls.iter().all(|call| *call == (1, Action::Status) || call.0 == 0));
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.plugs[1] = PlugState::Off;
+    driver.until(Phase::AwaitingWell).boots();
+    driver.until(Phase::Final(FinalReason::Remedied));
+    assert_eq!(driver.plugs, [PlugState::On, PlugState::Off]);
+    assert!(driver.calls.iter().all(|call| *call == (1, Action::Status) || call.0 == 0));
 }
 
 /// What could not be restored keeps a machine off until a person has restored it. Then it is switched on;
 /// it is not cut off once more.
 #[test] // promise: A5
 fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.until(Phase::Restoring);
-    story.device = Box::new(|operation, plugs| {
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.until(Phase::Restoring);
+    driver.device = Box::new(|operation, plugs| {
         let sticks = operation.method == 1 && operation.action == Action::On;
         if sticks { failed(FailureKind::Denied) } else { honest(operation, plugs) }
     });
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
-    let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
-    assert_eq!((left_off, story.count(Action::Off)), (Some(vec![0]), 2));
-    story.device = Box::new(honest);
-    story.event(Event::Command(Command::Retry));
-    story.until(Phase::AwaitingWell);
-    assert_eq!((story.plugs.clone(), story.count(Action::Off)), (vec![PlugState::On; 2], 2));
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::RestoreFailed));
+    let left_off = driver.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    assert_eq!((left_off, driver.count(Action::Off)), (Some(vec![0]), 2));
+    driver.device = Box::new(honest);
+    driver.event(Event::Command(Command::Retry));
+    driver.until(Phase::AwaitingWell);
+    assert_eq!((driver.plugs.clone(), driver.count(Action::Off)), (vec![PlugState::On; 2], 2));
 }
 
 /// After the release its device says nothing of the machine any more, for good: the feeds are not read for
 /// ever before the `on` is tried and a person is told that the machine is off.
 #[test] // promise: A5
 fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.until(Phase::Restoring);
-    let since = story.now;
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.until(Phase::Restoring);
+    let since = driver.now;
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Unauthenticated),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::Parked);
-    assert!(story.now.since(since) < Span::minutes(10), "{:?}", story.now.since(since));
-    assert_eq!((story.parked(), story.record.slot), (Some(&ParkReason::OnFailed), Slot::Free));
-    let left_off = story.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
+    driver.until(Phase::Parked);
+    assert!(driver.now.since(since) < Span::minutes(10), "{:?}", driver.now.since(since));
+    assert_eq!((driver.parked(), driver.record.slot), (Some(&ParkReason::OnFailed), Slot::Free));
+    let left_off = driver.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!(left_off, Some(vec![0]));
 }
 
@@ -349,118 +349,118 @@ fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
 /// open before the machine is on.
 #[test] // promise: A12
 fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.until(Phase::Restoring);
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.until(Phase::Restoring);
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => silent(operation, plugs),
         _ => honest(operation, plugs),
     });
-    let since = story.now;
-    while story.now.since(since) < Span::minutes(5) {
-        story.go();
+    let since = driver.now;
+    while driver.now.since(since) < Span::minutes(5) {
+        driver.go();
     }
-    assert_eq!(story.record.phase, Phase::AwaitingDevice);
-    story.device = Box::new(honest);
-    story.until_call(Action::On);
-    assert_eq!(story.record.in_flight().map(|one| one.method), Some(1), "the port first");
-    story.until(Phase::AwaitingWell);
-    assert_eq!(story.plugs, [PlugState::On; 2]);
+    assert_eq!(driver.record.phase, Phase::AwaitingDevice);
+    driver.device = Box::new(honest);
+    driver.until_call(Action::On);
+    assert_eq!(driver.record.in_flight().map(|one| one.method), Some(1), "the port first");
+    driver.until(Phase::AwaitingWell);
+    assert_eq!(driver.plugs, [PlugState::On; 2]);
 }
 
 /// Somebody's admission policy takes our quarantine off, or refuses it: nothing is released, and the machine
 /// does not stay off for that.
 #[test] // promise: P4
 fn a_quarantine_that_never_stands_releases_nothing_and_leaves_no_machine_off() {
-    let mut story = story();
-    while story.record.phase != Phase::AwaitingWell {
-        story.go();
-        story.view.node.iter_mut().for_each(|node| node.quarantined = false);
-        assert!(story.now < Time(1_000_000).after(Span::minutes(30)), "{:?}", story.record.phase);
+    let mut driver = driver();
+    while driver.record.phase != Phase::AwaitingWell {
+        driver.go();
+        driver.view.node.iter_mut().for_each(|node| node.quarantined = false);
+        assert!(driver.now < Time(1_000_000).after(Span::minutes(30)), "{:?}", driver.record.phase);
     }
-    assert_eq!((story.released(), story.plugs[0]), (false, PlugState::On));
+    assert_eq!((driver.released(), driver.plugs[0]), (false, PlugState::On));
     let stalled = |one: &Notice| matches!(one, Notice::ReleaseStalled { .. });
-    assert!(story.notices.iter().any(stalled), "people are told");
+    assert!(driver.notices.iter().any(stalled), "people are told");
 }
 
 /// The out-of-service taint has to be gone before the machine is on. Where it does not go, people are told
 /// that the machine waits for it.
 #[test] // promise: P2
 fn a_taint_that_cannot_be_lifted_is_told_of() {
-    let mut story = story();
-    story.until(Phase::Untainting);
-    let since = story.now;
-    while story.now.since(since) < CLEANUP_TIMEOUT.times(2) {
-        story.go();
-        story.view.node.iter_mut().for_each(|node| {
+    let mut driver = driver();
+    driver.until(Phase::Untainting);
+    let since = driver.now;
+    while driver.now.since(since) < CLEANUP_TIMEOUT.times(2) {
+        driver.go();
+        driver.view.node.iter_mut().for_each(|node| {
             (node.out_of_service, node.out_of_service_by_us) = (true, true);
         });
     }
-    assert_eq!((story.record.phase, story.count(Action::On)), (Phase::Untainting, 0));
+    assert_eq!((driver.record.phase, driver.count(Action::On)), (Phase::Untainting, 0));
     let left = vec!["out-of-service taint of node-a".to_string()];
-    assert!(story.notices.contains(&Notice::Held { reason: Hold::CleanUp { left } }));
+    assert!(driver.notices.contains(&Notice::Held { reason: Hold::CleanUp { left } }));
 }
 
 /// Somebody's admission policy refuses that our marks are taken off: the node is well and takes no pods.
 #[test]
 fn marks_that_cannot_be_taken_off_are_told_of() {
-    let mut story = story();
-    story.until(Phase::AwaitingWell);
-    story.boots().until(Phase::Recovering);
-    let since = story.now;
-    let told = |story: &Story| {
+    let mut driver = driver();
+    driver.until(Phase::AwaitingWell);
+    driver.boots().until(Phase::Recovering);
+    let since = driver.now;
+    let told = |driver: &Driver| {
         let left = vec!["quarantine taint of node-a".to_string()];
-        story.notices.contains(&Notice::Held { reason: Hold::CleanUp { left } })
+        driver.notices.contains(&Notice::Held { reason: Hold::CleanUp { left } })
     };
-    while story.now.since(since) < CLEANUP_TIMEOUT.times(2) {
-        story.go();
-        story.view.node.iter_mut().for_each(|node| node.quarantined = true);
-        assert!(!told(&story) || story.now.since(since) >= CLEANUP_TIMEOUT, "not at once");
+    while driver.now.since(since) < CLEANUP_TIMEOUT.times(2) {
+        driver.go();
+        driver.view.node.iter_mut().for_each(|node| node.quarantined = true);
+        assert!(!told(&driver) || driver.now.since(since) >= CLEANUP_TIMEOUT, "not at once");
     }
-    assert!(told(&story) && story.record.phase == Phase::Recovering);
-    story.until(Phase::Final(FinalReason::Remedied));
+    assert!(told(&driver) && driver.record.phase == Phase::Recovering);
+    driver.until(Phase::Final(FinalReason::Remedied));
 }
 
 /// The fence before it failed and gave the machine back: a pause before the next remedy is waited for like
 /// any other, and nobody is told that the machine is off.
 #[test] // promise: A17
 fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
-    let rung = |name: &str, remedy| Rung {
+    let remedy_step = |name: &str, remedy| RemedyStep {
         name: name.to_string(),
         remedy,
         period: Span::minutes(3),
         clean: false,
     };
     let job = Remedy::Job { deadline: Span::minutes(30) };
-    let ladder = vec![rung("fence", Remedy::Fence), rung("terminate", job)];
-    let mut story = Story::new(Plan { ladder, ..bmc_plan() }, RunPolicy::default());
-    story.device = Box::new(|operation, plugs| {
+    let ladder = vec![remedy_step("fence", Remedy::Fence), remedy_step("terminate", job)];
+    let mut driver = Driver::new(Plan { ladder, ..bmc_plan() }, RunPolicy::default());
+    driver.device = Box::new(|operation, plugs| {
         let end = honest(operation, plugs);
         let is_dark = plugs[0] == PlugState::Off;
         if is_dark { succeeded(PlugState::Unknown) } else { end }
     });
-    story.until(Phase::AwaitingWell);
-    assert_eq!((story.plugs[0], story.released()), (PlugState::On, false));
-    story.view.gate.refusals = vec![paused_by_alice()];
-    story.until(Phase::Waiting);
-    let since = story.now;
-    while story.now.since(since) < GATE_TIMEOUT.times(2) {
-        story.go();
-        assert_eq!(story.record.phase, Phase::Waiting);
+    driver.until(Phase::AwaitingWell);
+    assert_eq!((driver.plugs[0], driver.released()), (PlugState::On, false));
+    driver.view.gate.refusals = vec![paused_by_alice()];
+    driver.until(Phase::Waiting);
+    let since = driver.now;
+    while driver.now.since(since) < GATE_TIMEOUT.times(2) {
+        driver.go();
+        assert_eq!(driver.record.phase, Phase::Waiting);
     }
-    assert_eq!((story.record.slot, started(&story)), (Slot::Free, 0));
-    story.view.gate.refusals.clear();
-    story.until(Phase::Remedying);
+    assert_eq!((driver.record.slot, started(&driver)), (Slot::Free, 0));
+    driver.view.gate.refusals.clear();
+    driver.until(Phase::Remedying);
 }
 
 /// The leader dies while it reads the feeds, and another one leads a minute later: it reads them itself
 /// before it gives up on them.
 #[test] // promise: A5
 fn a_leader_that_comes_late_to_the_way_back_reads_the_feeds_before_it_switches_on() {
-    let mut story = Story::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
-    story.until(Phase::Restoring).until_call(Action::Status);
-    story.todo.clear();
-    story.now = story.now.after(Span::minutes(1));
-    story.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
-    story.until(Phase::PoweringOn);
-    assert_eq!(story.plugs, [PlugState::Off, PlugState::On], "the port before the machine");
+    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    driver.until(Phase::Restoring).until_call(Action::Status);
+    driver.todo.clear();
+    driver.now = driver.now.after(Span::minutes(1));
+    driver.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
+    driver.until(Phase::PoweringOn);
+    assert_eq!(driver.plugs, [PlugState::Off, PlugState::On], "the port before the machine");
 }

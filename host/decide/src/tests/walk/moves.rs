@@ -216,9 +216,9 @@ impl World {
 
     fn look(&mut self, stage: &Setting, seen: &mut Seen) -> Result<(), String> {
         let view = self.view();
-        let fenced = self.record.proof.as_ref().map(|proof| proof.signs.clone());
+        let fenced = self.record.proof.as_ref().map(|proof| proof.liveness.clone());
         if let (Some(fenced), Some(node)) = (fenced, &view.node) {
-            self.ghost.life_seen |= fenced != node.signs;
+            self.ghost.life_seen |= fenced != node.liveness;
         }
         self.apply(stage, Event::Looked(&view), seen, Some(&view))
     }
@@ -245,7 +245,7 @@ impl World {
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::AskRemedy(_)
-            | Effect::SignNode { .. } => {}
+            | Effect::SymptomNode { .. } => {}
             Effect::Quarantine => self.quarantined = self.node,
             Effect::Unquarantine => {
                 self.check_unquarantine()?;
@@ -297,7 +297,7 @@ impl World {
             step(&stage.plan, &stage.policy, self.record.clone(), event, Time(self.now));
         let Transition { record, effects, next_look, rules, .. } = transition;
         Self::check_transition(&before, &record, &effects, view)?;
-        let proven = |record: &Record| record.proof.as_ref().map(|proof| proof.signs.clone());
+        let proven = |record: &Record| record.proof.as_ref().map(|proof| proof.liveness.clone());
         if proven(&before) != proven(&record) {
             self.ghost.life_seen = false;
         }

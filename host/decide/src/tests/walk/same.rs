@@ -53,20 +53,20 @@ impl World {
         record.epoch = 0;
         record.process.clear();
         let life = self.life;
-        let relative = |signs: &mut Signs| {
-            for one in [&mut signs.lease_renewed, &mut signs.reported] {
+        let relative = |liveness: &mut Liveness| {
+            for one in [&mut liveness.lease_renewed, &mut liveness.reported] {
                 *one = one.map(|at| Time((life - at.0).min(2)));
             }
         };
-        relative(&mut record.signs_at_open);
+        relative(&mut record.liveness_at_open);
         if let Some(baseline) = record.baseline.as_mut() {
             ago(&mut baseline.at);
-            relative(&mut baseline.signs);
+            relative(&mut baseline.liveness);
         }
         if let Some(proof) = record.proof.as_mut() {
             ago(&mut proof.at);
             proof.voided_at.iter_mut().for_each(ago);
-            relative(&mut proof.signs);
+            relative(&mut proof.liveness);
             if let Evidence::Reads(reads) = &mut proof.by {
                 reads.iter_mut().for_each(&rank);
             }

@@ -5,7 +5,7 @@ use anyhow::{Context as _, bail};
 use node_remedy_api::plan::{Meaning, meaning};
 use node_remedy_sandbox::{Manifest, PropertyKind};
 
-use crate::fence::agent::told::Told;
+use crate::fence::agent::told::AgentOptions;
 
 /// Options of every agent, with the letter, the name, and what they mean. Letters are those of real agents.
 pub(super) const OPTIONS: &[(Option<char>, &str, &str)] = &[
@@ -90,8 +90,8 @@ const FLAGS: &[&str] = &[
 ];
 
 /// What key=value lines say. Keys that nobody knows are left alone, as the API asks.
-pub(super) fn from_lines(manifest: &Manifest, lines: &str) -> anyhow::Result<Told> {
-    let mut told = Told::default();
+pub(super) fn from_lines(manifest: &Manifest, lines: &str) -> anyhow::Result<AgentOptions> {
+    let mut told = AgentOptions::default();
     for line in lines.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -104,8 +104,11 @@ pub(super) fn from_lines(manifest: &Manifest, lines: &str) -> anyhow::Result<Tol
 }
 
 /// What options say: `-o off`, `-ooff`, `--action off`, `--action=off`. One that nobody knows is a mistake.
-pub(super) fn from_options(manifest: &Manifest, arguments: &[String]) -> anyhow::Result<Told> {
-    let mut told = Told::default();
+pub(super) fn from_options(
+    manifest: &Manifest,
+    arguments: &[String],
+) -> anyhow::Result<AgentOptions> {
+    let mut told = AgentOptions::default();
     let mut rest = arguments.iter();
     let next = |name: &str, value: Option<&String>| {
         value.cloned().with_context(|| format!("{name}: found no value"))

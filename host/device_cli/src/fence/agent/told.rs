@@ -22,7 +22,7 @@ pub(super) const TALK: &[&str] = &["verbose", "verbose_level", "quiet", "debug",
 
 /// What an agent was told.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct AgentOptions {
     pub(super) action: Option<String>,
     plug: Option<String>,
     /// The path of the one system of a BMC, which goes before any plug.
@@ -41,7 +41,7 @@ pub(super) struct Told {
     pub(super) timeout: Option<Duration>,
 }
 
-impl Told {
+impl AgentOptions {
     /// Whether nothing came of what was taken.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {

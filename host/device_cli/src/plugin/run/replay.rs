@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use futures::future::BoxFuture;
 use node_remedy_sandbox::net::Replay;
-use node_remedy_sandbox::transcript::{Asked, Happened};
+use node_remedy_sandbox::transcript::{Happened, RecordedRequest};
 use node_remedy_sandbox::{
     Call, Cancel, Entropy, ExchangeRecord, Grants, Names, NoEntropy, OpenGate, Plugin,
     PluginLimits, Seams, Secret, TokioClock, Trust, transcript as kept,
@@ -158,7 +158,7 @@ fn ends(at: &str, then: &End, now: &End) -> Option<Difference> {
 fn whole(event: &kept::Event) -> Vec<String> {
     let endpoint = &event.endpoint;
     match &event.what {
-        Happened::Asked(Asked { method, path, headers, body }) => {
+        Happened::Asked(RecordedRequest { method, path, headers, body }) => {
             let mut lines = vec![format!("{endpoint} <- {method} {path}")];
             lines.extend(headers.iter().map(|(name, value)| format!("  {name}: {value}")));
             let body = String::from_utf8_lossy(body);

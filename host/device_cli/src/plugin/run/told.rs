@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use node_remedy_runtime::hex::hex;
-use node_remedy_sandbox::transcript::{Answered, Asked, Doing, Event, Happened, Part};
+use node_remedy_sandbox::transcript::{Answered, Doing, Event, Happened, Part, RecordedRequest};
 use node_remedy_sandbox::{CallReport, Effect, Ended, LogLevel, LogLine, Plugin};
 use serde_json::{Value, json};
 
-use crate::fence::session::Told;
+use crate::fence::session::CallRecord;
 use crate::output::outln;
 
 /// How the host logs the commit point.
@@ -17,7 +17,7 @@ const EFFECT_BEGINS: &str = "effect begins: ";
 const SHOWN_MAX: usize = 120;
 
 /// A line for the call, and one for each thing that happened in it.
-pub(super) fn print(number: u32, told: &Told, plugin: &Plugin) -> anyhow::Result<()> {
+pub(super) fn print(number: u32, told: &CallRecord, plugin: &Plugin) -> anyhow::Result<()> {
     let report = &told.report;
     let action = report.action.as_str();
     let longest = Duration::from_secs(plugin.manifest().deadline_seconds.into());
@@ -72,7 +72,7 @@ fn too_early(report: &CallReport) -> Vec<String> {
     let before = begun.map_or(usize::MAX, |line| line.after);
     let asked =
         report.transcript.events.iter().take(before).filter_map(|event| match &event.what {
-            Happened::Asked(Asked { method, path, .. }) if may_change(method) => {
+            Happened::Asked(RecordedRequest { method, path, .. }) if may_change(method) => {
                 Some(format!("{} {}", plain(method), plain(path)))
             }
             Happened::Asked(_)
@@ -92,7 +92,7 @@ fn may_change(method: &str) -> bool {
 }
 
 /// The same for programs.
-pub(super) fn document(told: &Told, fuel_max: u64) -> Value {
+pub(super) fn document(told: &CallRecord, fuel_max: u64) -> Value {
     let report = &told.report;
     let said = report.transcript.events.iter();
     let said = said.map(|event| json!({"atMs": event.at_ms, "line": shown(event)}));
@@ -136,7 +136,7 @@ pub(super) fn shown(event: &Event) -> String {
     match &event.what {
         Happened::Sent(parts) => format!("{endpoint} <- {}", datagram(parts)),
         Happened::Received(parts) => format!("{endpoint} -> {}", datagram(parts)),
-        Happened::Asked(Asked { method, path, body, .. }) => {
+        Happened::Asked(RecordedRequest { method, path, body, .. }) => {
             format!("{endpoint} <- {} {}{}", plain(method), plain(path), with_body(body))
         }
         Happened::Answered(Answered { status, body, .. }) => {

@@ -12,7 +12,7 @@ use node_remedy_sandbox::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fence::session::Hand;
+use crate::fence::session::DeviceSession;
 use crate::files::read_bytes;
 
 /// The version of what is written here.
@@ -120,7 +120,7 @@ impl Transcript {
     pub(super) fn of(
         plugin: &Plugin,
         plug: &str,
-        hand: &Hand,
+        hand: &DeviceSession,
         seeds: &[[u8; 32]],
     ) -> anyhow::Result<Self> {
         let manifest = plugin.manifest();
@@ -279,7 +279,7 @@ impl Event {
         let what = match event.what.clone() {
             kept::Happened::Sent(parts) => What::Sent(parts.iter().map(Part::of).collect()),
             kept::Happened::Received(parts) => What::Received(parts.iter().map(Part::of).collect()),
-            kept::Happened::Asked(kept::Asked { method, path, headers, body }) => {
+            kept::Happened::Asked(kept::RecordedRequest { method, path, headers, body }) => {
                 What::Asked { method, path, headers, body: Body::of(body) }
             }
             kept::Happened::Answered(kept::Answered { status, headers, body }) => {
@@ -297,12 +297,14 @@ impl Event {
         let what = match &self.what {
             What::Sent(sent) => kept::Happened::Sent(parts(sent)?),
             What::Received(received) => kept::Happened::Received(parts(received)?),
-            What::Asked { method, path, headers, body } => kept::Happened::Asked(kept::Asked {
-                method: method.clone(),
-                path: path.clone(),
-                headers: headers.clone(),
-                body: body.kept()?,
-            }),
+            What::Asked { method, path, headers, body } => {
+                kept::Happened::Asked(kept::RecordedRequest {
+                    method: method.clone(),
+                    path: path.clone(),
+                    headers: headers.clone(),
+                    body: body.kept()?,
+                })
+            }
             What::Answered { status, headers, body } => kept::Happened::Answered(kept::Answered {
                 status: *status,
                 headers: headers.clone(),

@@ -19,7 +19,7 @@ impl Dice {
             number += 1 + u32::try_from(dice.roll(3)).unwrap();
             Decided {
                 number,
-                rung: 0,
+                remedy_step: 0,
                 asked_at: dice.time(),
                 choice: dice.maybe(|dice| dice.of(&choices)),
                 chosen_at: dice.maybe(Self::time),
@@ -35,7 +35,7 @@ impl Dice {
 pub(super) fn gave_up(number: u32) -> Decided {
     Decided {
         number,
-        rung: 0,
+        remedy_step: 0,
         asked_at: Time(1),
         choice: Some(Choice::Fail("no idea".into())),
         chosen_at: Some(Time(2)),

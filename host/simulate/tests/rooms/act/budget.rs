@@ -10,8 +10,8 @@ use node_remedy_api::policy::{GateLimits, RunPolicy, TopologyLimit};
 use node_remedy_api::remedybudget::InFlight;
 use node_remedy_api::time::{Moment, Span};
 use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
-use node_remedy_observe::caches::{Caches, Kept};
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::caches::{Cached, Caches};
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::cluster::{Cluster, ClusterError};
 use node_remedy_simulate::testing::in_quiet_world;
 use serde_json::json;
@@ -70,7 +70,7 @@ fn spec_within(gate: GateLimits) -> NodeFenceSpec {
             status: "Unknown".to_owned(),
             since: Moment::from_ms(1),
             period: Span::from_s(1),
-            sign: None,
+            symptom: None,
             condition_stale_after: None,
         },
         remedy: "fence".to_owned(),
@@ -107,7 +107,7 @@ fn a_rack_gives_only_so_many_slots_whoever_asks_at_once() {
             let node = json!({"metadata": {
                 "name": name, "uid": format!("uid-of-{name}"), "labels": {"rack": rack},
             }});
-            let mut node = NodeSeen::of(serde_json::from_value(node).unwrap()).unwrap();
+            let mut node = PrunedNode::of(serde_json::from_value(node).unwrap()).unwrap();
             node.labels.retain(|_, rack| !rack.is_empty());
             caches.nodes.apply(name.to_owned(), node);
         }
@@ -145,7 +145,7 @@ fn nobody_joins_a_holder_whose_limits_are_stricter() {
         let strict = GateLimits { max_in_flight: 1, ..GateLimits::default() };
         let wide = GateLimits { max_in_flight: 9, ..GateLimits::default() };
         let holder = NodeFence::new("n-1", spec_within(strict.clone()));
-        caches.nodefences.apply("n-1".to_owned(), Kept(holder));
+        caches.nodefences.apply("n-1".to_owned(), Cached(holder));
         let cluster = bench.client("a");
         let ask = async |name: &str, limits: &GateLimits| {
             take(&cluster, 1, &entry(name), Room { limits, caches: &caches }).await
@@ -165,18 +165,18 @@ fn nobody_joins_a_holder_whose_limits_are_stricter() {
         // A run that is seen to hold its slot spares others the way to the budget.
         let room = Room { limits: &wide, caches: &caches };
         let mut holder = NodeFence::new("n-1", spec_within(strict.clone()));
-        caches.nodefences.apply("n-1".to_owned(), Kept(holder.clone()));
+        caches.nodefences.apply("n-1".to_owned(), Cached(holder.clone()));
         assert!(!room.is_promised_away("uid-of-p-1"), "it holds none");
         let at = "2026-11-25T04:00:00.000Z";
         let status = json!({
             "node": "n", "step": "Isolation", "status": "New", "phase": "Waiting",
             "enteredAt": at, "openedAt": at, "attempt": 1, "phaseFirstOperation": 1,
             "retries": 0, "restarts": 0, "epoch": 1, "process": "p",
-            "signsAtOpen": {"bootID": "b"}, "nextOperation": 1, "slotHeld": true,
+            "livenessAtOpen": {"bootID": "b"}, "nextOperation": 1, "slotHeld": true,
             "goal": {"kind": "bringBack"},
         });
         holder.status = Some(serde_json::from_value(status).unwrap());
-        caches.nodefences.apply("n-1".to_owned(), Kept(holder));
+        caches.nodefences.apply("n-1".to_owned(), Cached(holder));
         assert!(room.is_promised_away("uid-of-p-1"));
     });
 }

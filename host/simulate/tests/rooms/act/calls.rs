@@ -40,7 +40,7 @@ impl Fabric for Slow {
     }
 }
 
-fn at(device: &str) -> Asked {
+fn at(device: &str) -> CallRequest {
     let method = json!({
         "name": "power", "plugin": "webhook", "device": format!("webhook/{device}"),
         "parameters": {
@@ -52,11 +52,11 @@ fn at(device: &str) -> Asked {
     let allows = Allows { cidrs, ports: vec![80, 443, 8080], ..Allows::default() };
     let grants = [Grant { plugin: "webhook".to_owned(), allows }];
     let deadline = Duration::from_secs(10);
-    Asked { deadline, ..Asked::read(&serde_json::from_value(method).unwrap(), &grants) }
+    CallRequest { deadline, ..CallRequest::read(&serde_json::from_value(method).unwrap(), &grants) }
 }
 
 /// The same where the plugin breaks down: its first request is one too many.
-fn broken_at(device: &str) -> Asked {
+fn broken_at(device: &str) -> CallRequest {
     let mut asked = at(device);
     asked.grants[0].allows.budget = Some(Budget { http_requests: Some(0), ..Budget::default() });
     asked
@@ -80,7 +80,7 @@ fn calls(bench: &Bench, slow: &Arc<Slow>) -> Calls<impl Cluster + use<>> {
         guarded: Vec::new(),
         exchange_record: ExchangeRecord::Off,
         clock: bench.clock.clone(),
-        turns: Turns::default(),
+        device_mutexes: DeviceMutexes::default(),
         breaker: Breaker::default(),
         last_errors: LastErrors::default(),
     }
@@ -91,7 +91,7 @@ fn a_device_at_which_a_plugin_broke_down_thrice_is_called_for_an_on_alone() {
     in_quiet_world(|bench| async move {
         let slow = Arc::new(Slow { since: Instant::now(), asked: Mutex::default() });
         let calls = calls(&bench, &slow);
-        let call = async |asked: &Asked| calls.call(asked, Cancel::new()).await;
+        let call = async |asked: &CallRequest| calls.call(asked, Cancel::new()).await;
         let broken = broken_at("10.9.0.7");
         for _ in 0..3 {
             let called = call(&broken).await;
@@ -115,7 +115,7 @@ fn a_device_at_which_a_plugin_broke_down_thrice_is_called_for_an_on_alone() {
 
         let elsewhere = call(&at("10.9.0.8")).await;
         assert!(matches!(elsewhere.end, End::Succeeded { .. }), "{elsewhere:?}");
-        let on = call(&Asked { action: Action::On, ..sound }).await;
+        let on = call(&CallRequest { action: Action::On, ..sound }).await;
         assert!(matches!(on.end, End::Succeeded { .. }), "{on:?}");
         let asked = slow.asked.lock().unwrap();
         assert!(asked.iter().any(|(host, _)| host == "10.9.0.7"), "{asked:?}");

@@ -13,7 +13,7 @@ use node_remedy_runtime::cluster::ClusterError;
 use node_remedy_simulate::testing::{example, play_behind};
 use serde_json::Value;
 
-/// The Events of a night, and what its RemedyBudget said last.
+/// The Events of a run, and what its RemedyBudget said last.
 #[derive(Default)]
 struct Heard {
     events: RefCell<Vec<String>>,
@@ -47,10 +47,10 @@ const SILENT: &str = "{ nodeLeaseAge: 20s, remedy1: [{ name: fence }] }";
 #[test]
 fn a_node_that_two_policies_select_is_left_alone_and_told_of() {
     let both = [policy("one", SILENT), policy("two", SILENT)].join("\n");
-    let night =
+    let run =
         example("lost-node.yaml", |text| text.replace("- file: ../config/remedy.yaml", &both));
     let heard = Rc::new(Heard::default());
-    let played = play_behind(&night, &heard);
+    let played = play_behind(&run, &heard);
     assert!(played.collected.incidents.is_empty());
     let told = heard.events.borrow().join("\n");
     assert!(told.starts_with("NotReady: ") && told.lines().count() == 1, "{told}");
@@ -62,12 +62,12 @@ fn what_one_remedy_lacks_keeps_no_other_threshold_waiting() {
     let ill = "{ nodeConditionType: Ready, nodeConditionStatus: false, nodeConditionPeriod: 5s, \
                remedy1: [{ name: away }] }";
     let thresholds = format!("{SILENT}, {ill}");
-    let night = example("lost-node.yaml", |text| {
+    let run = example("lost-node.yaml", |text| {
         let text = text.replace("- file: ../config/remedy.yaml", &policy("all", &thresholds));
         text.replace("name: bmc-credentials", "name: other-credentials")
     });
     let heard = Rc::new(Heard::default());
-    let played = play_behind(&night, &heard);
+    let played = play_behind(&run, &heard);
     let remedies = played.collected.incidents.values().map(|(one, ..)| one.spec.remedy.clone());
     assert_eq!(remedies.collect::<Vec<_>>(), ["away"], "{:?}", heard.events);
     assert!(heard.events.borrow()[0].contains("bmc-credentials"), "{:?}", heard.events);
@@ -76,13 +76,13 @@ fn what_one_remedy_lacks_keeps_no_other_threshold_waiting() {
 #[test]
 fn nothing_is_refused_of_a_node_that_is_gone() {
     for (deletes, lines) in [(false, 1), (true, 0)] {
-        let night = example("lost-node.yaml", |text| {
+        let run = example("lost-node.yaml", |text| {
             let text = text.replace("name: bmc-credentials", "name: other-credentials");
             let more = if deletes { "\n- { at: 5m, deleteNode: node-a }" } else { "" };
             text.replace("kubeletStops: node-a }", &format!("kubeletStops: node-a }}{more}"))
         });
         let heard = Rc::new(Heard::default());
-        play_behind(&night, &heard);
+        play_behind(&run, &heard);
         let told = heard.refusals.borrow();
         assert_eq!(told.as_array().map(Vec::len), Some(lines), "{:?}", heard.events);
     }

@@ -1,4 +1,4 @@
-//! What the controller asks of devices and of the API server in a whole night, and when.
+//! What the controller asks of devices and of the API server in a whole run, and when.
 
 mod jobs;
 
@@ -23,7 +23,7 @@ use node_remedy_observe::pruned::OUT_OF_SERVICE;
 use node_remedy_runtime::cluster::annotate::annotation;
 use node_remedy_runtime::cluster::{At, Cluster as _, ClusterError};
 use node_remedy_simulate as simulate;
-use node_remedy_simulate::testing::{example, night_of_a_failed_on, play_behind};
+use node_remedy_simulate::testing::{example, play_behind, run_of_a_failed_on};
 use node_remedy_simulate::{Part, Process};
 use node_remedy_world::Scenario;
 use node_remedy_world::facts::{Fact, Power, What};
@@ -68,9 +68,8 @@ fn is_held_back(operation: &Operation) -> bool {
 
 #[test] // promise: A1
 fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
-    let comes_back = |text: String| {
-        text.replace("happenings:", "happenings:\n- { at: 100s, nodeComesBack: node-a }")
-    };
+    let comes_back =
+        |text: String| text.replace("faults:", "faults:\n- { at: 100s, nodeComesBack: node-a }");
     let slow = SlowIntent::taking(Duration::from_mins(1));
     let played = play_behind(&example("lost-node.yaml", comes_back), &slow);
     assert!(slow.is_written.get(), "an off was meant");
@@ -82,14 +81,14 @@ fn a_node_that_came_back_while_the_intent_was_written_is_not_cut() {
 #[test] // promise: A1
 fn an_off_is_withdrawn_from_a_slow_session_when_its_node_is_back() {
     for comes_back in [true, false] {
-        let night = |text: String| {
+        let run = |text: String| {
             let back = "- { when: { fact: intentRecorded, where: { node: node-a, action: 'off' } }, \
                         after: 300ms, nodeComesBack: node-a }\n";
             let slow = "- { at: 1s, bmcFault: { node: node-a, fault: delay, value: 800 } }\n";
-            let happens = format!("happenings:\n{slow}{}", if comes_back { back } else { "" });
-            text.replace("happenings:\n", &happens)
+            let happens = format!("faults:\n{slow}{}", if comes_back { back } else { "" });
+            text.replace("faults:\n", &happens)
         };
-        let played = play_behind(&example("lost-node.yaml", night), &Rc::new(Open));
+        let played = play_behind(&example("lost-node.yaml", run), &Rc::new(Open));
         assert_eq!(cuts(&played.facts), usize::from(!comes_back));
         let mut journals = played.collected.journals.values();
         let offs = journals.next().unwrap().values().filter(|one| one.action == Action::Off);
@@ -245,12 +244,12 @@ fn a_slot_is_neither_lost_nor_kept_where_the_budget_cannot_be_written_once() {
 #[derive(Default)]
 struct Log {
     takes: Duration,
-    asked: RefCell<Vec<Asked>>,
+    asked: RefCell<Vec<CallRequest>>,
 }
 
 /// A request, and when it was asked.
 #[derive(Debug)]
-struct Asked {
+struct CallRequest {
     at: Instant,
     what: String,
     has_proof: bool,
@@ -260,7 +259,7 @@ impl Interceptor for Log {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if !matches!(request.verb, "list" | "watch" | "get") {
             let object = request.object();
-            self.asked.borrow_mut().push(Asked {
+            self.asked.borrow_mut().push(CallRequest {
                 at: Instant::now(),
                 what: format!("{} {}", request.verb, request.resource),
                 has_proof: object.is_some_and(|object| object["status"]["proof"].is_object()),
@@ -278,7 +277,7 @@ impl Log {
         log
     }
 
-    /// What was written, how often; leases are renewed for as long as a night is long.
+    /// What was written, how often; leases are renewed for as long as a run is long.
     fn writes(&self) -> BTreeMap<String, usize> {
         let mut writes = BTreeMap::new();
         for asked in self.asked.borrow().iter().filter(|asked| !asked.what.ends_with("leases")) {
@@ -357,8 +356,8 @@ fn an_incident_asks_for_each_thing_once() {
 /// Whoever counts a set's or a Job's pods is to see that this one does not run on.
 #[test]
 fn a_pod_is_marked_as_failed_before_it_is_gone() {
-    let night = example("lost-node.yaml", |text| text);
-    let played = simulate::play(&night, Part::With).unwrap();
+    let run = example("lost-node.yaml", |text| text);
+    let played = simulate::play(&run, Part::With).unwrap();
     let lost = "default/db-0";
     let ends = played.facts.iter().filter_map(|fact| {
         if let What::PodPhase { pod, phase, .. } = &fact.what {
@@ -411,13 +410,13 @@ fn a_release_waits_for_few_answers_of_the_api_server() {
 /// Its controller makes no further pod while the one on the lost node is Terminating.
 #[test]
 fn a_stateful_set_grows_once_what_it_lost_is_released() {
-    let night = example("lost-node.yaml", |text| {
-        let grows = "happenings:\n- { at: 3m, edit: { kind: StatefulSet, namespace: default, \
+    let run = example("lost-node.yaml", |text| {
+        let grows = "faults:\n- { at: 3m, edit: { kind: StatefulSet, namespace: default, \
                      name: db, merge: { spec: { replicas: 3 } } } }";
-        text.replace("volumes: true", "volumes: false").replace("happenings:", grows)
+        text.replace("volumes: true", "volumes: false").replace("faults:", grows)
     });
     for (part, runs) in [(Part::With, true), (Part::Without, false)] {
-        let played = simulate::play(&night, part).unwrap();
+        let played = simulate::play(&run, part).unwrap();
         let is_third = |fact: &Fact| matches!(&fact.what, What::PodPhase { pod, phase, .. } if pod == "default/db-2" && phase == "Running");
         assert_eq!(played.facts.iter().any(is_third), runs, "{part:?}");
     }
@@ -428,18 +427,18 @@ fn a_stateful_set_grows_once_what_it_lost_is_released() {
 fn a_stateful_set_shrinks_once_what_it_lost_is_released() {
     // Before what it lost is released, and long after.
     for at in ["65s", "3m"] {
-        let night = example("lost-node.yaml", |text| {
+        let run = example("lost-node.yaml", |text| {
             let shrinks = format!(
-                "happenings:\n- {{ at: {at}, edit: {{ kind: StatefulSet, namespace: default, \
+                "faults:\n- {{ at: {at}, edit: {{ kind: StatefulSet, namespace: default, \
                  name: db, merge: {{ spec: {{ replicas: 1 }} }} }} }}"
             );
             let text = text.replace("replicas: 2", "replicas: 3");
             text.replace("kubeletStops: node-a", "kubeletStops: node-c")
-                .replace("happenings:", &shrinks)
+                .replace("faults:", &shrinks)
         });
         let all = ["default/db-0", "default/db-1", "default/db-2"].as_slice();
         for (part, left) in [(Part::With, &all[..1]), (Part::Without, all)] {
-            let played = simulate::play(&night, part).unwrap();
+            let played = simulate::play(&run, part).unwrap();
             let members: Vec<&str> = pods(&played.facts).into_values().collect();
             assert_eq!(members, left, "{part:?} at {at}");
         }
@@ -462,7 +461,7 @@ fn pods(facts: &[Fact]) -> BTreeMap<(&str, &str), &str> {
 
 #[test]
 fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wakes_the_run() {
-    let played = night_of_a_failed_on();
+    let played = run_of_a_failed_on();
     let (.., record) = &played.collected.incidents["node-a-1"];
     assert_eq!(record.phase, Phase::Final(FinalReason::RecoveredByHand));
 }
@@ -473,10 +472,10 @@ fn a_leader_that_stood_still_declares_nobody_out_of_service() {
     for ms in 2..=4 {
         let stands_still = |text: String| {
             let when = "when: { fact: proofRecorded, where: { node: node-a } }";
-            let happening = format!(
-                "happenings:\n- {{ {when}, after: {ms}ms, controllerPaused: {{ lasts: 30s }} }}"
+            let fault = format!(
+                "faults:\n- {{ {when}, after: {ms}ms, controllerPaused: {{ lasts: 30s }} }}"
             );
-            text.replace("\nhappenings:", &format!("\ncontrollers: 2\n{happening}"))
+            text.replace("\nfaults:", &format!("\ncontrollers: 2\n{fault}"))
         };
         let played = play_behind(&example("lost-node.yaml", stands_still), &Rc::new(Open));
         let declared = |fact: &&Fact| matches!(&fact.what, What::TaintAdded { key, .. } if key == OUT_OF_SERVICE);
@@ -490,12 +489,12 @@ fn a_process_that_stood_still_anywhere_in_a_release_looks_again_before_it_goes_o
     for ms in 1..=8 {
         let stands_still = |text: String| {
             let when = "when: { fact: proofRecorded, where: { node: node-a } }";
-            let happenings = format!(
-                "happenings:\n\
+            let faults = format!(
+                "faults:\n\
                  - {{ {when}, after: {ms}ms, controllerPaused: {{ lasts: 24s }} }}\n\
                  - {{ at: 1s, bmcFault: {{ node: node-a, fault: flip_back, value: 6500 }} }}"
             );
-            text.replace("\nhappenings:", &format!("\n{happenings}"))
+            text.replace("\nfaults:", &format!("\n{faults}"))
         };
         let played = play_behind(&example("lost-node.yaml", stands_still), &Rc::new(Open));
         let mut runs = true;
@@ -525,7 +524,7 @@ impl Interceptor for AbortsMeanwhile {
         let has_ended = |one: &Value| one["action"] == "off" && !one["end"].is_null();
         let operations = object["status"]["operations"].as_array();
         if operations.is_some_and(|all| all.iter().any(has_ended)) && !self.is_said.replace(true) {
-            // As a task of its own: a whole night's stack is deep already.
+            // As a task of its own: a whole run's stack is deep already.
             let says = say_abort(self.alice.clone(), object);
             tokio::task::spawn_local(says).await.unwrap();
         }
@@ -566,8 +565,8 @@ impl Interceptor for CountsPatches {
 /// The API server refuses to take away what is gone, and whoever watches over rights asks why.
 #[test]
 fn a_word_is_taken_away_once_however_late_its_watch_tells() {
-    let late = "happenings:\n- { at: 70s, apiFault: { fault: watchesLag, takes: 1s, lasts: 5m } }";
-    let scenario = example("lost-node.yaml", |text| text.replace("happenings:", late));
+    let late = "faults:\n- { at: 70s, apiFault: { fault: watchesLag, takes: 1s, lasts: 5m } }";
+    let scenario = example("lost-node.yaml", |text| text.replace("faults:", late));
     let counted = Rc::new(RefCell::new(None));
     let interceptor = |process: Process| {
         let aborts = AbortsMeanwhile { alice: process.client("alice"), is_said: Cell::new(false) };

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use node_remedy_api::nodefence::Rung;
+use node_remedy_api::nodefence::RemedyStep;
 use node_remedy_incident::open::*;
 use node_remedy_model_cluster::interceptor::{Interceptor, Request};
 use node_remedy_record::reason::Reason;
@@ -53,7 +53,7 @@ fn a_record_that_is_refused_is_told_of_and_not_acted_on() {
     scenario.admit = Some(knows_no_off);
     let told = Rc::new(Told::default());
     let played = play_behind(&scenario, &told);
-    let is_off = |what: &What| matches!(what, What::BmcSaidYes { .. });
+    let is_off = |what: &What| matches!(what, What::BmcAccepted { .. });
     assert!(!played.facts.iter().any(|fact| is_off(&fact.what)), "nothing was switched");
     assert_eq!(told.0.get(), 1, "a person is told once");
 }
@@ -64,7 +64,7 @@ fn nothing_is_done_where_a_nodefence_is_not_stored_as_it_was_written() {
     scenario.duration = Duration::from_mins(4);
     scenario.admit = Some(knows_no_ladder);
     let played = play(&scenario, Part::With).unwrap();
-    let is_off = |what: &What| matches!(what, What::BmcSaidYes { .. });
+    let is_off = |what: &What| matches!(what, What::BmcAccepted { .. });
     assert!(!played.facts.iter().any(|fact| is_off(&fact.what)), "nothing was switched");
     let mut refused = played.collected.refused.iter();
     let told = |reason: &Reason| matches!(reason, Reason::NotReady(why) if why == PRUNED);
@@ -78,9 +78,9 @@ fn missing(mut spec: serde_json::Value) -> Option<String> {
     spec["containers"] = json!([]);
     let template = json!({"spec": spec}).to_string();
     let job = json!({"podTemplate": template, "deadline": "30m", "backoffLimit": 0});
-    let rung = json!({"name": "repair", "period": "3m", "job": job});
-    let rung: Rung = serde_json::from_value(rung).unwrap();
-    account_missing(&["repairer".to_owned()], &rung)
+    let remedy_step = json!({"name": "repair", "period": "3m", "job": job});
+    let remedy_step: RemedyStep = serde_json::from_value(remedy_step).unwrap();
+    account_missing(&["repairer".to_owned()], &remedy_step)
 }
 
 #[test]

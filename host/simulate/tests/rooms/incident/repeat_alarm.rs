@@ -37,13 +37,13 @@ fn a_node_that_is_lost_again_is_warned_of_where_the_policy_says_how_often() {
              metadata: {{ name: all }}, spec: {{ thresholdConfigs: [{{ nodeLeaseAge: 20s, \
              remedy1: [{{ name: fence }}] }}], policies: {{ repeatAlarm: {alarm} }} }} }}"
         );
-        let again = "happenings:\n- { at: 25m, kubeletStops: node-a }";
-        let night = example("lost-node.yaml", |text| {
+        let again = "faults:\n- { at: 25m, kubeletStops: node-a }";
+        let run = example("lost-node.yaml", |text| {
             let text = text.replace("- file: ../config/remedy.yaml", &policy);
-            text.replace("duration: 10m", "duration: 30m").replace("happenings:", again)
+            text.replace("duration: 10m", "duration: 30m").replace("faults:", again)
         });
         let warned = Rc::new(Warned::default());
-        let played = play_behind(&night, &warned);
+        let played = play_behind(&run, &warned);
         assert_eq!((warned.0.get(), played.collected.incidents.len()), (warnings, 2), "{alarm}");
     }
 }

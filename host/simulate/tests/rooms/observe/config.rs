@@ -4,21 +4,21 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use node_remedy_model_cluster::interceptor::{Interceptor, Request};
-use node_remedy_observe::caches::{Caches, Kept};
+use node_remedy_observe::caches::{Cached, Caches};
 use node_remedy_observe::config::*;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_runtime::cluster::{ClusterError, unread};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-fn remedy(period: &str) -> Kept<node_remedy_api::remedyconfiguration::RemedyConfiguration> {
+fn remedy(period: &str) -> Cached<node_remedy_api::remedyconfiguration::RemedyConfiguration> {
     let object = json!({
         "apiVersion": "node-remedy.io/v1alpha1",
         "kind": "RemedyConfiguration",
         "metadata": {"name": "all", "resourceVersion": period, "generation": 1},
         "spec": {"thresholdConfigs": [{"nodeLeaseAge": period, "remedy1": [{"name": "fence"}]}]},
     });
-    Kept(serde_json::from_value(object).unwrap())
+    Cached(serde_json::from_value(object).unwrap())
 }
 
 fn in_force(readouts: &[Readout]) -> Vec<InForce> {
@@ -48,7 +48,7 @@ fn the_last_valid_version_stays_in_force() {
     assert_ne!(fourth.policies, second.policies);
 }
 
-fn fence_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
+fn fence_config_map(text: &str) -> Cached<k8s_openapi::api::core::v1::ConfigMap> {
     let object = json!({
         "metadata": {"name": "fence-config-node-a", "resourceVersion": text},
         "data": {
@@ -56,7 +56,7 @@ fn fence_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
             "fence-method-bmc": "agent_name=fence_ipmilan\nipaddr=192.0.2.11\nlogin=a\npasswd=b\n",
         },
     });
-    Kept(serde_json::from_value(object).unwrap())
+    Cached(serde_json::from_value(object).unwrap())
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
     let node = |name: &str| {
         let labels = json!({"node-remedy.io/fence": "ipmi"});
         let object = json!({"metadata": {"name": name, "uid": "u", "labels": labels}});
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     };
     let origin = "ConfigMap/fence-config-node-a";
     let (changes, _changed) = mpsc::unbounded_channel();
@@ -75,7 +75,7 @@ fn a_nodes_own_config_map_that_is_broken_lets_nothing_else_speak_for_it() {
     selecting["spec"]["templates"][0]["parameters"]["address"] = json!("192.0.2.99");
     selecting["spec"].as_object_mut().unwrap().remove("inventory");
     let selecting = serde_json::from_value(selecting).unwrap();
-    caches.fences.apply("ipmi".to_owned(), Kept(selecting));
+    caches.fences.apply("ipmi".to_owned(), Cached(selecting));
     let sources = |config: &Config, name: &str| config.plan_for(&node(name)).map(|p| p.sources);
 
     caches.config_maps.apply("own".to_owned(), fence_config_map(""));
@@ -100,7 +100,7 @@ fn a_nodes_row_of_the_inventory_says_where_its_device_is() {
     let node = |name: &str| {
         let labels = json!({"node-remedy.io/fence": "ipmi"});
         let object = json!({"metadata": {"name": name, "uid": "u", "labels": labels}});
-        NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+        PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
     };
     let shown = node_remedy_simulate::testing::example("lost-node.yaml", |text| text).configuration;
     let mut shown = shown.into_iter().map(|document| document.object);
@@ -112,11 +112,11 @@ fn a_nodes_row_of_the_inventory_says_where_its_device_is() {
         fence["spec"]["inventory"] = json!({"configMap": "racks", "key": "nodes.csv"});
         let taken = format!("${{inventory['{column}']}}");
         fence["spec"]["templates"][0]["parameters"]["address"] = json!(taken);
-        caches.fences.apply("ipmi".to_owned(), Kept(serde_json::from_value(fence).unwrap()));
+        caches.fences.apply("ipmi".to_owned(), Cached(serde_json::from_value(fence).unwrap()));
         if let Some((key, text)) = table {
             let object = json!({"metadata": {"name": "racks"}, "data": {key: text}});
             let config_map = serde_json::from_value(object).unwrap();
-            caches.config_maps.apply("racks".to_owned(), Kept(config_map));
+            caches.config_maps.apply("racks".to_owned(), Cached(config_map));
         }
         Config::read(&caches, &Config::default()).0
     };
@@ -160,18 +160,18 @@ const SELECTS_A: &str = "apiVersion: node-remedy/v1alpha\nkind: Configuration\n\
     nodeSelector: type=a\nthresholdConfigs:\n- nodeLeaseAge: 20s\n  remedy1:\n  - name: fence\n";
 
 /// A ConfigMap with one `Configuration` under the key `remedy.yaml`.
-fn remedy_config_map(text: &str) -> Kept<k8s_openapi::api::core::v1::ConfigMap> {
+fn remedy_config_map(text: &str) -> Cached<k8s_openapi::api::core::v1::ConfigMap> {
     let object = json!({
         "metadata": {"name": "remedies", "resourceVersion": text},
         "data": {"remedy.yaml": text},
     });
-    Kept(serde_json::from_value(object).unwrap())
+    Cached(serde_json::from_value(object).unwrap())
 }
 
-fn labelled(kind: &str) -> NodeSeen {
+fn labelled(kind: &str) -> PrunedNode {
     let labels = json!({"type": kind});
     let object = json!({"metadata": {"name": kind, "uid": "u", "labels": labels}});
-    NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn what_was_never_valid_stops_the_nodes_that_it_selects() {
     // A node of a cloud is fenced by default, but not where something else may be meant for it.
     let cloud = |kind: &str| {
         let provider_id = Some("aws:///eu-central-1a/i-0123456789abcdef0".to_owned());
-        NodeSeen { provider_id, ..labelled(kind) }
+        PrunedNode { provider_id, ..labelled(kind) }
     };
     let plan = |kind| config().plan_for(&cloud(kind)).map(|plan| plan.sources);
     assert!(plan("a").is_ok());
@@ -275,7 +275,7 @@ fn what_was_never_valid_stops_the_nodes_that_it_selects() {
             "metadata": {"name": "own"},
             "spec": {"nodeSelector": selector, "powerManagement": [{"name": "power", "methods": ["none"]}]},
         });
-        Kept(serde_json::from_value(object).unwrap())
+        Cached(serde_json::from_value(object).unwrap())
     };
     caches.fences.apply("own".to_owned(), fence("type=a"));
     let why = plan("a").unwrap_err();
@@ -325,9 +325,9 @@ fn what_cannot_be_read_is_invalid_for_the_nodes_that_it_selects() {
 
 /// The Events in our own namespace.
 #[derive(Default)]
-struct Heard(RefCell<Vec<String>>);
+struct OnAnswer(RefCell<Vec<String>>);
 
-impl Interceptor for Heard {
+impl Interceptor for OnAnswer {
     async fn admit(&self, request: &Request<'_>) -> Result<(), ClusterError> {
         if request.resource == "events" && request.namespace == Some("node-remedy") {
             let event = request.object().unwrap_or_default();
@@ -349,16 +349,16 @@ fn a_lost_node_is_remedied_by_a_configuration_in_a_config_map() {
          node-remedy}}, data: {{remedy.yaml: \"{object}\"}}}}"
     );
     let edit = format!(
-        "happenings:\n- {{ at: 30s, edit: {{ kind: ConfigMap, namespace: node-remedy, name: \
+        "faults:\n- {{ at: 30s, edit: {{ kind: ConfigMap, namespace: node-remedy, name: \
          remedies, merge: {{ data: {{ remedy.yaml: \"{spoilt}\" }} }} }} }}"
     );
-    let night = node_remedy_simulate::testing::example("lost-node.yaml", |text| {
+    let run = node_remedy_simulate::testing::example("lost-node.yaml", |text| {
         let text = text.replace("- file: ../config/remedy.yaml", &config_map);
-        text.replace("happenings:", &edit)
+        text.replace("faults:", &edit)
     });
-    let heard = Rc::new(Heard::default());
-    let played = node_remedy_simulate::testing::play_behind(&night, &heard);
-    for expected in &night.expect {
+    let heard = Rc::new(OnAnswer::default());
+    let played = node_remedy_simulate::testing::play_behind(&run, &heard);
+    for expected in &run.expect {
         expected.judge(&played.facts).unwrap_or_else(|unmet| {
             panic!("expected {expected}, found {} times", unmet.found);
         });
@@ -367,7 +367,7 @@ fn a_lost_node_is_remedied_by_a_configuration_in_a_config_map() {
 }
 
 /// A FencePlugin of this name, which may connect to this network.
-fn fence_plugin(name: &str, network: &str) -> Kept<node_remedy_api::fenceplugin::FencePlugin> {
+fn fence_plugin(name: &str, network: &str) -> Cached<node_remedy_api::fenceplugin::FencePlugin> {
     let object = json!({
         "metadata": {"name": name, "resourceVersion": network, "generation": 1},
         "spec": {
@@ -376,11 +376,11 @@ fn fence_plugin(name: &str, network: &str) -> Kept<node_remedy_api::fenceplugin:
             "grants": [{"cidrs": [network]}],
         },
     });
-    Kept(serde_json::from_value(object).unwrap())
+    Cached(serde_json::from_value(object).unwrap())
 }
 
 /// A FenceConfiguration for every node, with a method of plugin `lamp` and a grant for it.
-fn lamps() -> Kept<node_remedy_api::fenceconfiguration::FenceConfiguration> {
+fn lamps() -> Cached<node_remedy_api::fenceconfiguration::FenceConfiguration> {
     let object = json!({
         "metadata": {"name": "lamps", "resourceVersion": "1", "generation": 1},
         "spec": {
@@ -390,7 +390,7 @@ fn lamps() -> Kept<node_remedy_api::fenceconfiguration::FenceConfiguration> {
             "grants": [{"plugin": "lamp", "cidrs": ["0.0.0.0/0"], "reveal": ["account"]}],
         },
     });
-    Kept(serde_json::from_value(object).unwrap())
+    Cached(serde_json::from_value(object).unwrap())
 }
 
 #[test]

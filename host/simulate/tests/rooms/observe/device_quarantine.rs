@@ -8,12 +8,12 @@ use node_remedy_api::time::Moment;
 use node_remedy_decide::{Hold, Span};
 use node_remedy_observe::device_quarantine::*;
 use node_remedy_record::reason::{Reason, refusal_word};
-use node_remedy_simulate::testing::night_of_a_failed_on;
+use node_remedy_simulate::testing::run_of_a_failed_on;
 use node_remedy_world::facts::{Power, What};
 
 #[test] // promise: A13
 fn a_device_that_failed_to_switch_on_is_closed_until_somebody_acknowledges_it() {
-    let played = night_of_a_failed_on();
+    let played = run_of_a_failed_on();
     let is_cut = |what: &What| matches!(what, What::PowerChanged { power: Power::Off, .. });
     let cuts = played.facts.iter().filter(|fact| is_cut(&fact.what)).count();
     assert_eq!(cuts, 1, "it is not switched off again");

@@ -11,7 +11,7 @@ use node_remedy_decide::{Ending, IncidentView, Incidents, Time};
 use node_remedy_model_cluster::interceptor::Open;
 use node_remedy_observe::incident_rate::*;
 use node_remedy_runtime::clock::timestamp;
-use node_remedy_simulate::testing::{example, night_of_a_failed_on, play_behind};
+use node_remedy_simulate::testing::{example, play_behind, run_of_a_failed_on};
 
 #[test] // promise: G8, G13
 fn what_became_of_an_incident_is_read_from_its_record() {
@@ -72,7 +72,7 @@ fn what_became_of_an_incident_is_read_from_its_record() {
 
 #[test]
 fn one_that_was_parked_failed_then_whatever_came_later() {
-    let played = night_of_a_failed_on();
+    let played = run_of_a_failed_on();
     let mut parked = played.collected.incidents.into_values().next().unwrap().0;
     let at = parked.status.as_ref().unwrap().parked.as_ref().unwrap().at;
     let status = parked.status.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! Dumps as the controller hears them, in nights that are played whole; and what is kept of them.
+//! Dumps as the controller hears them, in runs that are played whole; and what is kept of them.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn as_it_says(name: &str) -> Played {
 
 fn cuts(played: &Played) -> usize {
     let is_off =
-        |fact: &&Fact| matches!(&fact.what, What::BmcSaidYes { command, .. } if command == "off");
+        |fact: &&Fact| matches!(&fact.what, What::BmcAccepted { command, .. } if command == "off");
     played.facts.iter().filter(is_off).count()
 }
 

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use k8s_openapi::api::core::v1::Node;
 use node_remedy_api::remedypause::RemedyPause;
-use node_remedy_observe::caches::Kept;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::caches::Cached;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_observe::reflector::*;
 use node_remedy_observe::store::Store;
 use node_remedy_runtime::cluster::Scope;
@@ -18,7 +18,7 @@ fn a_store_follows_the_server_also_after_its_history_was_dropped() {
     in_quiet_world(|bench| async move {
         let (changes, mut changed) = mpsc::unbounded_channel();
         let store = Store::new("Node", changes);
-        let see = |node: Node, _: Option<&NodeSeen>| NodeSeen::of(node);
+        let see = |node: Node, _: Option<&PrunedNode>| PrunedNode::of(node);
         let cluster = bench.client("a");
         let kept = reflect(cluster, Scope::all(), store.clone(), see, Rc::new(|| ()));
         let kept = tokio::task::spawn_local(kept);
@@ -67,7 +67,7 @@ fn an_object_that_cannot_be_read_hides_no_other() {
         write("b", good);
         let (changes, mut changed) = mpsc::unbounded_channel();
         let store = Store::new("RemedyPause", changes);
-        let see = |pause: RemedyPause, _: Option<&Kept<RemedyPause>>| Some(Kept(pause));
+        let see = |pause: RemedyPause, _: Option<&Cached<RemedyPause>>| Some(Cached(pause));
         let cluster = bench.client("a");
         let kept = reflect(cluster, Scope::all(), store.clone(), see, Rc::new(|| ()));
         let kept = tokio::task::spawn_local(kept);

@@ -6,11 +6,11 @@ use std::time::Duration;
 use node_remedy_api::annotations::CORDONED_BY;
 use node_remedy_api::policy::{GateLimits, PauseWindow};
 use node_remedy_api::remedypause::RemedyPause;
-use node_remedy_decide::{Time, Words};
+use node_remedy_decide::{OperatorVetoes, Time};
 use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
 use node_remedy_observe::caches::Caches;
 use node_remedy_observe::condition_history::Changes;
-use node_remedy_observe::pruned::NodeSeen;
+use node_remedy_observe::pruned::PrunedNode;
 use node_remedy_observe::vetoes::*;
 use node_remedy_runtime::clock::Clock;
 use node_remedy_runtime::cluster::ClusterError;
@@ -18,10 +18,10 @@ use node_remedy_runtime::virtual_clock::VirtualClock;
 use node_remedy_simulate::testing::in_quiet_world;
 use serde_json::{Value, json};
 
-fn node(more: &Value) -> NodeSeen {
+fn node(more: &Value) -> PrunedNode {
     let mut object = json!({"metadata": {"name": "worker-3", "uid": "u"}});
     json_patch::merge(&mut object, more);
-    NodeSeen::of(serde_json::from_value(object).unwrap()).unwrap()
+    PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap()
 }
 
 fn paused(spec: &Value) -> RemedyPause {
@@ -32,16 +32,16 @@ fn paused(spec: &Value) -> RemedyPause {
     serde_json::from_value(pause).unwrap()
 }
 
-fn nothing() -> Said {
-    Said { pauses: Ok(Vec::new()), maintenances: Ok(Vec::new()) }
+fn nothing() -> LiveVetoes {
+    LiveVetoes { pauses: Ok(Vec::new()), maintenances: Ok(Vec::new()) }
 }
 
 fn at(now: u64) -> Clock {
     Clock::simulated(VirtualClock::start_at(Time(now)))
 }
 
-fn words(said: &Said, node: &NodeSeen) -> Words {
-    of_node(said, node, &Changes::default(), &GateLimits::default(), &at(0))
+fn vetoes(live: &LiveVetoes, node: &PrunedNode) -> OperatorVetoes {
+    of_node(live, node, &Changes::default(), &GateLimits::default(), &at(0))
 }
 
 #[test] // promise: G9
@@ -54,9 +54,9 @@ fn a_pause_is_for_the_nodes_that_it_selects_and_an_unreadable_one_for_all() {
         (json!("type in"), true),
     ] {
         let pause = paused(&json!({"reason": "r", "by": "alice", "nodeSelector": selector}));
-        let said = Said { pauses: Ok(vec![pause]), ..nothing() };
-        assert_eq!(words(&said, &compute).pauses.len(), usize::from(is_for_it), "{selector}");
-        let of_gone = of_gone(&said, "worker-3", &GateLimits::default(), Time(0));
+        let live = LiveVetoes { pauses: Ok(vec![pause]), ..nothing() };
+        assert_eq!(vetoes(&live, &compute).pauses.len(), usize::from(is_for_it), "{selector}");
+        let of_gone = of_gone(&live, "worker-3", &GateLimits::default(), Time(0));
         assert_eq!(of_gone.pauses.len(), 1, "nobody knows the labels any more: {selector}");
     }
 }
@@ -68,9 +68,9 @@ fn a_maintenance_is_of_a_machine_whose_node_is_gone_too() {
         NodeMaintenance::new("m", spec)
     };
     for (of, is_for_it) in [("worker-3", true), ("worker-4", false)] {
-        let said = Said { maintenances: Ok(vec![maintenance(of)]), ..nothing() };
-        let words = of_gone(&said, "worker-3", &GateLimits::default(), Time(0));
-        assert_eq!(words.maintenance.is_some(), is_for_it, "{of}");
+        let live = LiveVetoes { maintenances: Ok(vec![maintenance(of)]), ..nothing() };
+        let vetoes = of_gone(&live, "worker-3", &GateLimits::default(), Time(0));
+        assert_eq!(vetoes.maintenance.is_some(), is_for_it, "{of}");
     }
 }
 
@@ -101,7 +101,7 @@ fn a_pause_that_cannot_be_read_counts_without_an_end_for_the_nodes_that_it_selec
         let read = node_remedy_runtime::cluster::unread::read::<RemedyPause>(object);
         let caches = Caches::new(&tokio::sync::mpsc::unbounded_channel().0);
         caches.pauses.apply_unread("p".to_owned(), read.unwrap_err());
-        let pauses = words(&cached(&caches), &compute).pauses;
+        let pauses = vetoes(&cached(&caches), &compute).pauses;
         assert_eq!(pauses.len(), usize::from(is_for_it), "{selector}");
         assert!(pauses.iter().all(|pause| pause.until.is_none()), "{pauses:?}");
     }
@@ -110,40 +110,49 @@ fn a_pause_that_cannot_be_read_counts_without_an_end_for_the_nodes_that_it_selec
 #[test]
 fn marks_taints_and_cordons_are_told_apart() {
     let rows = [
-        (json!({}), Words::default()),
+        (json!({}), OperatorVetoes::default()),
         (
             json!({"metadata": {"labels": {"node-remedy.io/exclude": ""}}}),
-            Words { excluded_by: Some(EXCLUDES[0].to_owned()), ..Words::default() },
+            OperatorVetoes {
+                excluded_by: Some(EXCLUDES[0].to_owned()),
+                ..OperatorVetoes::default()
+            },
         ),
-        (json!({"metadata": {"labels": {"node-remedy.io/exclude": "false"}}}), Words::default()),
+        (
+            json!({"metadata": {"labels": {"node-remedy.io/exclude": "false"}}}),
+            OperatorVetoes::default(),
+        ),
         (
             json!({"metadata": {"labels": {EXCLUDES[1]: "true"}}}),
-            Words { excluded_by: Some(EXCLUDES[1].to_owned()), ..Words::default() },
+            OperatorVetoes {
+                excluded_by: Some(EXCLUDES[1].to_owned()),
+                ..OperatorVetoes::default()
+            },
         ),
         (
             json!({"spec": {"taints": [{"key": REMOVES[0], "effect": "NoSchedule"}]}}),
-            Words { removed_by: Some(REMOVES[0].to_owned()), ..Words::default() },
+            OperatorVetoes { removed_by: Some(REMOVES[0].to_owned()), ..OperatorVetoes::default() },
         ),
         (
             json!({"spec": {"taints": [
                 {"key": "DeletionCandidateOfClusterAutoscaler", "effect": "PreferNoSchedule"}
             ]}}),
-            Words::default(),
+            OperatorVetoes::default(),
         ),
         (
             json!({"spec": {"unschedulable": true}}),
-            Words { cordoned_by_other: true, ..Words::default() },
+            OperatorVetoes { cordoned_by_other: true, ..OperatorVetoes::default() },
         ),
         (
             json!({
                 "metadata": {"annotations": {CORDONED_BY: "worker-3-1"}},
                 "spec": {"unschedulable": true},
             }),
-            Words::default(),
+            OperatorVetoes::default(),
         ),
     ];
     for (more, expected) in rows {
-        assert_eq!(words(&nothing(), &node(&more)), expected, "{more}");
+        assert_eq!(vetoes(&nothing(), &node(&more)), expected, "{more}");
     }
 }
 
@@ -173,8 +182,8 @@ fn a_planned_absence_counts_while_its_condition_is_fresh() {
     assert!(by_then(60_000).maintenance.is_some());
     assert_eq!(by_then(60 * 60_000).maintenance, None);
     for kind in PLANNED {
-        let said = Some(format!("condition {kind}: Shutdown"));
-        assert_eq!(told(kind, "True", PLANNED_MAX), said);
+        let live = Some(format!("condition {kind}: Shutdown"));
+        assert_eq!(told(kind, "True", PLANNED_MAX), live);
         assert_eq!(told(kind, "True", PLANNED_MAX + Duration::from_millis(1)), None);
         assert_eq!(told(kind, "False", PLANNED_MAX), None);
         assert_eq!(told(kind, "Unknown", PLANNED_MAX), None);
@@ -188,13 +197,15 @@ fn a_maintenance_is_of_its_node_and_what_cannot_be_read_is_said() {
         "fans",
         NodeMaintenanceSpec { node_name: "worker-3".to_owned(), reason: "new fans".to_owned() },
     );
-    let said = |one: &NodeMaintenance| Said { maintenances: Ok(vec![one.clone()]), ..nothing() };
-    let found = words(&said(&fans), &node(&json!({}))).maintenance;
+    let live =
+        |one: &NodeMaintenance| LiveVetoes { maintenances: Ok(vec![one.clone()]), ..nothing() };
+    let found = vetoes(&live(&fans), &node(&json!({}))).maintenance;
     assert_eq!(found.as_deref(), Some("NodeMaintenance fans: new fans"));
     fans.spec.node_name = "worker-4".to_owned();
-    assert_eq!(words(&said(&fans), &node(&json!({}))), Words::default());
-    let unread = Said { pauses: Err("denied".to_owned()), maintenances: Err("late".to_owned()) };
-    assert_eq!(words(&unread, &node(&json!({}))).unread, ["denied", "late"]);
+    assert_eq!(vetoes(&live(&fans), &node(&json!({}))), OperatorVetoes::default());
+    let unread =
+        LiveVetoes { pauses: Err("denied".to_owned()), maintenances: Err("late".to_owned()) };
+    assert_eq!(vetoes(&unread, &node(&json!({}))).unread, ["denied", "late"]);
 }
 
 /// An API server that answers one of two lists late, or not at all.
@@ -232,8 +243,8 @@ fn a_list_that_is_denied_or_late_is_unread_and_a_kind_that_nobody_serves_is_none
     for (resource, with, expected) in rows {
         in_quiet_world(|bench| async move {
             let interceptor = Rc::new(Answers { resource, with: with.clone() });
-            let said = read(&Guarded::new(bench.client("us"), interceptor)).await;
-            let unread = words(&said, &node(&json!({}))).unread.concat();
+            let live = read(&Guarded::new(bench.client("us"), interceptor)).await;
+            let unread = vetoes(&live, &node(&json!({}))).unread.concat();
             assert_eq!(unread, expected, "{resource}: {with:?}");
         });
     }
@@ -249,8 +260,8 @@ fn a_window_that_cannot_be_computed_is_unread() {
     };
     for broken in [window("0 25 * * *", None), window("0 8 * * *", Some("Europe/Atlantis"))] {
         let limits = GateLimits { pause_windows: vec![broken], ..GateLimits::default() };
-        let words = of_node(&nothing(), &node(&json!({})), &Changes::default(), &limits, &at(0));
-        assert_eq!((words.unread.len(), words.pauses.len()), (1, 0), "{words:?}");
+        let vetoes = of_node(&nothing(), &node(&json!({})), &Changes::default(), &limits, &at(0));
+        assert_eq!((vetoes.unread.len(), vetoes.pauses.len()), (1, 0), "{vetoes:?}");
     }
 }
 
@@ -265,9 +276,9 @@ fn an_open_window_is_a_pause_until_its_end() {
     let limits = GateLimits { pause_windows: vec![window], ..GateLimits::default() };
     let hour = 3_600_000;
     for (now, until) in [(7, None), (8, Some(Time(9 * hour))), (9, None)] {
-        let words =
+        let vetoes =
             of_node(&nothing(), &node(&json!({})), &Changes::default(), &limits, &at(now * hour));
-        let found = words.pauses.first().and_then(|pause| pause.until);
+        let found = vetoes.pauses.first().and_then(|pause| pause.until);
         assert_eq!(found, until, "{now} o'clock");
     }
 }

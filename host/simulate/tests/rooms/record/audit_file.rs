@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use node_remedy_api::nodefence::{DecidingPlugin, Rung};
+use node_remedy_api::nodefence::{DecidingPlugin, RemedyStep};
 use node_remedy_api::time::Moment;
 use node_remedy_decide::{
     Boundary, Choice, Effect, Hold, Notice, ParkReason, Phase, Record, Time, Transition,
@@ -49,8 +49,8 @@ fn lines(path: &Path) -> Vec<Value> {
     lines
 }
 
-/// What a night leaves in the file.
-fn night(test: &str, scenario: &Scenario) -> Vec<Value> {
+/// What a run leaves in the file.
+fn run(test: &str, scenario: &Scenario) -> Vec<Value> {
     let (_written, path) = Written::of(test);
     let audit: Rc<dyn Audit> = Rc::new(FileAudit::open(&path, Time(0)).unwrap());
     play_audited(scenario, &audit);
@@ -97,7 +97,7 @@ fn a_node_that_was_well_meanwhile_is_refused_anew() {
         let text = text.replace("name: bmc-credentials", "name: misspelt");
         text.replace("kubeletStops: node-a }", comes_back)
     });
-    let mut refused = night("well", &scenario);
+    let mut refused = run("well", &scenario);
     refused.retain(|line| line["kind"] == "refused");
     let guards: Vec<&Value> = refused.iter().map(|line| &line["guard"]).collect();
     assert_eq!(guards, ["NotReady", "NotReady"], "{refused:?}");
@@ -105,7 +105,7 @@ fn a_node_that_was_well_meanwhile_is_refused_anew() {
 
 #[test]
 fn an_incident_is_written_from_its_opening_to_its_end_with_what_people_are_told() {
-    let lines = night("whole", &example("lost-node.yaml", |text| text));
+    let lines = run("whole", &example("lost-node.yaml", |text| text));
     let opened = &lines[1];
     assert_eq!(opened["kind"], "opened", "{opened}");
     assert_eq!(opened["nodefence"], "node-a-1");
@@ -129,15 +129,17 @@ fn a_step_is_written_with_why_and_by_whose_component_and_what_is_waited_for_once
     let mut incidents = played.collected.incidents.into_values();
     let (mut nodefence, plan, record) = incidents.next().unwrap();
     let plugin = DecidingPlugin { name: "p".to_owned(), digest: "sha256:one".to_owned() };
-    let rung: Rung = serde_json::from_value(json!({"name": "p", "period": "1s"})).unwrap();
+    let remedy_step: RemedyStep =
+        serde_json::from_value(json!({"name": "p", "period": "1s"})).unwrap();
     let next = DecidingPlugin { digest: "sha256:two".to_owned(), ..plugin.clone() };
-    nodefence.spec.ladder =
-        [plugin, next].map(|plugin| Rung { plugin: Some(plugin), ..rung.clone() }).to_vec();
+    nodefence.spec.ladder = [plugin, next]
+        .map(|plugin| RemedyStep { plugin: Some(plugin), ..remedy_step.clone() })
+        .to_vec();
     let (_written, path) = Written::of("step");
     let audit = FileAudit::open(&path, Time(0)).unwrap();
-    let before = Record { phase: Phase::Remedying, rung: 0, ..record };
-    let step = |rung: usize, phase: Phase, effects: Vec<Effect>, notices: Vec<Notice>| {
-        let record = Record { rung, phase, ..before.clone() };
+    let before = Record { phase: Phase::Remedying, remedy_step: 0, ..record };
+    let step = |remedy_step: usize, phase: Phase, effects: Vec<Effect>, notices: Vec<Notice>| {
+        let record = Record { remedy_step, phase, ..before.clone() };
         let decided = Transition { record, effects, next_look: None, notices, rules: Vec::new() };
         audit.decided(&nodefence, &plan, &before, &decided, Time(1));
     };

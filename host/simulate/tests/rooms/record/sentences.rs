@@ -48,7 +48,7 @@ fn what_waits_for_a_person_is_a_warning_that_says_what_to_type() {
     }
 }
 
-/// What the Events of a night say, by their reasons, where each takes so long to be written.
+/// What the Events of a run say, by their reasons, where each takes so long to be written.
 struct Told(RefCell<Vec<String>>, Duration);
 
 impl Interceptor for Told {

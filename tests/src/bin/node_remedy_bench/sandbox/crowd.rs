@@ -24,7 +24,7 @@ pub(super) async fn measure() -> Result<()> {
     // As one that is built in, which has as many turns as there is room for.
     let wasm: &'static [u8] = Box::leak(hostile()?.into_boxed_slice());
     let code = compile::compile(wasm).map_err(|error| anyhow!("{error:#}"))?;
-    let code = Box::leak(code.into_boxed_slice());
+    let code = Box::leak(compile::pack(&code)?.into_boxed_slice());
     let plugin = sandbox.load_builtin(wasm, code)?;
     let executor = Executor::threads(&sandbox, THREADS)?;
     let (waits, seams) = (call(&plugin, "sleep", DEADLINE).await?, seams());

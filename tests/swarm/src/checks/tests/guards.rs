@@ -14,17 +14,17 @@ fn guarded(guards: Guards) -> Setting {
 }
 
 /// Eight nodes, of which `n` is lost from second 1 on, and what is besides.
-fn eight(besides: Vec<(u64, What)>) -> Story {
+fn eight(besides: Vec<(u64, What)>) -> Timeline {
     let created = ["n", "m", "o", "p", "q", "r", "s", "t"]
         .map(|node| (0, What::NodeCreated { node: node.into() }));
     [created.to_vec(), vec![(1, lost())], besides].concat()
 }
 
-fn off(at: u64) -> Story {
+fn off(at: u64) -> Timeline {
     vec![(at, meant(1, "off")), (at, said_yes("off", US)), (at + 1, state("Error"))]
 }
 
-fn lost_too(at: u64, node: &str) -> Story {
+fn lost_too(at: u64, node: &str) -> Timeline {
     vec![(at, What::NetworkLost { node: node.into() })]
 }
 
@@ -38,10 +38,10 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
     breaks(off(1), &["S10"]);
     // Behind a cut its pods were released: they run elsewhere, so this boot has to end.
     let cut = || (2, What::StorageCut { node: "n".into() });
-    let is_broken = |released: Story| {
+    let is_broken = |released: Timeline| {
         let begun = vec![(1, lost()), (1, state("Running")), cut()];
-        let night = [begun, released, vec![(5, back())], off(13)].concat();
-        judged(night, &Setting::default()).contains(&"S10")
+        let run = [begun, released, vec![(5, back())], off(13)].concat();
+        judged(run, &Setting::default()).contains(&"S10")
     };
     assert!(is_broken(vec![]));
     assert!(!is_broken(vec![(3, detach())]));
@@ -64,16 +64,16 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
 fn s10_after_an_abort_nothing_is_switched_off() {
     let said = |word| (20, word_said(word));
     let setting = Setting::default();
-    let night =
-        |told: Story| judged(eight([vec![(2, state("New"))], told, off(40)].concat()), &setting);
+    let run =
+        |told: Timeline| judged(eight([vec![(2, state("New"))], told, off(40)].concat()), &setting);
     for word in ["abort", "abort-leave-off"] {
-        assert_eq!(night(vec![said(word)]), ["S10"], "{word}");
-        assert_eq!(night(vec![(38, word_said(word))]), [""; 0], "leave that was given is used");
-        assert_eq!(night(vec![said(word), (30, word_said("retry"))]), [""; 0]);
+        assert_eq!(run(vec![said(word)]), ["S10"], "{word}");
+        assert_eq!(run(vec![(38, word_said(word))]), [""; 0], "leave that was given is used");
+        assert_eq!(run(vec![said(word), (30, word_said("retry"))]), [""; 0]);
         let etcd = What::Edited { object: ETCD.to_owned(), by: String::new() };
-        assert_eq!(night(vec![said(word), (30, etcd)]), [""; 0], "the word is gone");
+        assert_eq!(run(vec![said(word), (30, etcd)]), [""; 0], "the word is gone");
     }
-    assert_eq!(night(vec![said("retry")]), [""; 0]);
+    assert_eq!(run(vec![said("retry")]), [""; 0]);
 }
 
 #[test] // promise: S10
@@ -91,10 +91,10 @@ fn s10_a_node_that_somebody_wants_left_alone_is() {
     ];
     let setting = guarded(Guards { excluded: names(&["n"]), ..Guards::default() });
     for (begins, ends) in said {
-        let night = |told: Story| judged(eight([told, off(40)].concat()), &setting);
-        assert_eq!(night(vec![(20, begins.clone())]), ["S10"], "{begins}");
-        assert_eq!(night(vec![(37, begins.clone())]), [""; 0], "leave that was given is used");
-        assert_eq!(night(vec![(20, begins.clone()), (30, ends)]), [""; 0], "{begins}");
+        let run = |told: Timeline| judged(eight([told, off(40)].concat()), &setting);
+        assert_eq!(run(vec![(20, begins.clone())]), ["S10"], "{begins}");
+        assert_eq!(run(vec![(37, begins.clone())]), [""; 0], "leave that was given is used");
+        assert_eq!(run(vec![(20, begins.clone()), (30, ends)]), [""; 0], "{begins}");
     }
     let others = [edited("NodeMaintenance of-m"), edited("Node m")];
     let others = others.map(|what| (20, what)).to_vec();
@@ -110,12 +110,12 @@ fn s17_a_node_that_used_its_storage_a_while_ago_is_left_alone() {
     let renewed = |at, node: &str| {
         (at, What::Edited { object: format!("Lease {node}"), by: PEOPLE.to_owned() })
     };
-    let night = |renewals: Story| judged(eight([renewals, off(90)].concat()), &setting);
-    assert_eq!(night(vec![renewed(60, "n")]), ["S17"]);
-    assert_eq!(night(vec![renewed(53, "n")]), [""; 0], "by a clock that is a tenth too fast");
-    assert_eq!(night(vec![renewed(86, "n")]), [""; 0], "not known yet");
-    assert_eq!(night(vec![renewed(60, "n"), renewed(86, "n")]), ["S17"], "the one before is");
-    assert_eq!(night(vec![renewed(60, "m")]), [""; 0]);
+    let run = |renewals: Timeline| judged(eight([renewals, off(90)].concat()), &setting);
+    assert_eq!(run(vec![renewed(60, "n")]), ["S17"]);
+    assert_eq!(run(vec![renewed(53, "n")]), [""; 0], "by a clock that is a tenth too fast");
+    assert_eq!(run(vec![renewed(86, "n")]), [""; 0], "not known yet");
+    assert_eq!(run(vec![renewed(60, "n"), renewed(86, "n")]), ["S17"], "the one before is");
+    assert_eq!(run(vec![renewed(60, "m")]), [""; 0]);
 }
 
 #[test] // promise: S18
@@ -128,25 +128,25 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
         let (step, reason) = ("Isolation".into(), String::new());
         (at, What::FenceState { fence, node, step, state: state.into(), reason })
     };
-    let night = |third: Story| {
+    let run = |third: Timeline| {
         let two = vec![is(10, "n", "New"), is(10, "n", "Running"), is(20, "m", "New")];
         judged([two, third].concat(), &setting)
     };
-    assert_eq!(night(vec![is(60, "o", "New")]), ["S18"]);
-    assert_eq!(night(vec![is(140, "o", "New")]), ["S18"], "the others go on");
+    assert_eq!(run(vec![is(60, "o", "New")]), ["S18"]);
+    assert_eq!(run(vec![is(140, "o", "New")]), ["S18"], "the others go on");
     let over = || vec![is(30, "n", "Final"), is(40, "m", "Error")];
-    assert_eq!(night([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
-    assert_eq!(night([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
-    assert_eq!(night([over(), vec![is(106, "o", "New")]].concat()), [""; 0], "a clock set ahead");
+    assert_eq!(run([over(), vec![is(140, "o", "New")]].concat()), [""; 0]);
+    assert_eq!(run([over(), vec![is(105, "o", "New")]].concat()), ["S18"]);
+    assert_eq!(run([over(), vec![is(106, "o", "New")]].concat()), [""; 0], "a clock set ahead");
     let stopped = || {
         let (fence, node, reason) = ("m-1".into(), "m".into(), "MethodFailed".into());
         let parked = What::ParkedRecorded { fence, node, reason, left_off: 0 };
         vec![is(30, "n", "Final"), (40, parked), is(40, "m", "Done")]
     };
-    assert_eq!(night([stopped(), vec![is(140, "o", "New")]].concat()), [""; 0]);
+    assert_eq!(run([stopped(), vec![is(140, "o", "New")]].concat()), [""; 0]);
     for state in ["New", "Running"] {
         let goes_on = vec![is(45, "m", state), is(140, "o", "New")];
-        assert_eq!(night([stopped(), goes_on].concat()), ["S18"]);
+        assert_eq!(run([stopped(), goes_on].concat()), ["S18"]);
     }
     let another = |at, fence: &str, state: &str, reason: &str| {
         let (fence, node, step) = (fence.to_owned(), "m".to_owned(), "Isolation".to_owned());
@@ -155,9 +155,9 @@ fn s18_from_so_many_on_nothing_is_begun_for_the_cool_down_and_then_one() {
     };
     let again =
         |at, reason| vec![another(30, "m-1", "Final", reason), another(at, "m-2", "New", "")];
-    assert_eq!(night(again(31, "Superseded")), [""; 0], "the same");
-    assert_eq!(night(again(32, "Superseded")), ["S18"]);
-    assert_eq!(night(again(31, "Remedied")), ["S18"], "another one");
+    assert_eq!(run(again(31, "Superseded")), [""; 0], "the same");
+    assert_eq!(run(again(32, "Superseded")), ["S18"]);
+    assert_eq!(run(again(31, "Remedied")), ["S18"], "another one");
     let two = vec![is(10, "n", "New"), is(20, "m", "New")];
     let third = |at, set_at| {
         let set_at = after(START, Duration::from_secs(set_at));
@@ -175,13 +175,13 @@ fn s19_a_node_is_cut_only_while_enough_others_take_its_pods() {
     let setting = guarded(Guards { schedulable_percent_min: Some(75), ..Guards::default() });
     let cordoned =
         |at, node: &str| (at, What::Cordoned { node: node.into(), by: PEOPLE.to_owned() });
-    let night = |besides: Story| judged(eight([besides, off(40)].concat()), &setting);
-    assert_eq!(night(vec![cordoned(20, "m")]), [""; 0], "six of eight");
-    assert_eq!(night(vec![cordoned(20, "m"), cordoned(20, "o")]), ["S19"]);
-    assert_eq!(night(vec![cordoned(20, "m"), cordoned(37, "o")]), [""; 0], "not known yet");
-    assert_eq!(night([lost_too(2, "p"), vec![cordoned(20, "m")]].concat()), ["S19"]);
+    let run = |besides: Timeline| judged(eight([besides, off(40)].concat()), &setting);
+    assert_eq!(run(vec![cordoned(20, "m")]), [""; 0], "six of eight");
+    assert_eq!(run(vec![cordoned(20, "m"), cordoned(20, "o")]), ["S19"]);
+    assert_eq!(run(vec![cordoned(20, "m"), cordoned(37, "o")]), [""; 0], "not known yet");
+    assert_eq!(run([lost_too(2, "p"), vec![cordoned(20, "m")]].concat()), ["S19"]);
     let both = vec![cordoned(20, "m"), cordoned(20, "n")];
-    let found = night(both);
+    let found = run(both);
     assert!(!found.contains(&"S19"), "it is the one that is cut: {found:?}");
 }
 
@@ -211,39 +211,35 @@ fn s20_no_pod_that_serves_is_taken_against_its_budget() {
     let ready = |at, node: &str, status: &str| {
         (at, What::NodeReady { node: node.into(), status: status.into(), by: "k".into() })
     };
-    let night = |besides: Story| {
+    let run = |besides: Timeline| {
         let three = vec![runs(0, "n"), runs(1, "m"), runs(2, "o")];
         judged([three, besides].concat(), &setting)
     };
-    assert_eq!(night(vec![taken(40, 0)]), [""; 0], "two are left");
-    assert_eq!(night(vec![ready(20, "m", "Unknown"), taken(40, 0)]), ["S20"]);
-    assert_eq!(
-        night(vec![ready(38, "m", "Unknown"), taken(40, 0)]),
-        [""; 0],
-        "told a moment later"
-    );
+    assert_eq!(run(vec![taken(40, 0)]), [""; 0], "two are left");
+    assert_eq!(run(vec![ready(20, "m", "Unknown"), taken(40, 0)]), ["S20"]);
+    assert_eq!(run(vec![ready(38, "m", "Unknown"), taken(40, 0)]), [""; 0], "told a moment later");
     let back = vec![ready(20, "m", "Unknown"), ready(30, "m", "True"), taken(40, 0)];
-    assert_eq!(night(back), [""; 0]);
+    assert_eq!(run(back), [""; 0]);
     let silent = vec![ready(20, "n", "Unknown"), ready(20, "m", "Unknown"), taken(40, 0)];
-    assert_eq!(night(silent), [""; 0], "it serves nobody");
+    assert_eq!(run(silent), [""; 0], "it serves nobody");
     let cut = cut_then(vec![ready(2, "m", "Unknown"), taken(8, 0)]);
-    assert_eq!(night(cut), ["S20"], "nothing was proven");
+    assert_eq!(run(cut), ["S20"], "nothing was proven");
     let proven = cut_then(vec![ready(2, "m", "Unknown"), (3, proven()), taken(8, 0)]);
-    assert_eq!(night(proven), [""; 0]);
+    assert_eq!(run(proven), [""; 0]);
 }
 
 #[test] // promise: S20
 fn s20_pods_go_no_faster_than_the_policy_says() {
     let pods_per_minute = [("n".to_owned(), 6)].into();
     let setting = guarded(Guards { pods_per_minute, ..Guards::default() });
-    let night = |second: u64| {
+    let run = |second: u64| {
         let then = vec![(2, proven()), taken(3, 0), taken(second, 1)];
         let found = judged(cut_then(then), &setting);
         found.contains(&"S20")
     };
-    assert!(night(4), "the second one is due after ten seconds");
-    assert!(!night(10), "by a fast clock");
-    assert!(!night(12));
+    assert!(run(4), "the second one is due after ten seconds");
+    assert!(!run(10), "by a fast clock");
+    assert!(!run(12));
 }
 
 #[test] // promise: S21
@@ -267,20 +263,20 @@ fn s21_a_job_runs_elsewhere_once_alone_and_not_after_its_incident() {
             by: "job-controller".into(),
         },
     );
-    let night = |besides: Story| {
+    let run = |besides: Timeline| {
         judged([vec![(1, state("New")), created(2, 1)], besides].concat(), &Setting::default())
     };
     let over = || (9, state("Final"));
     let later = || (30, lost());
-    assert_eq!(night(vec![on("m"), ended(8, "Succeeded"), over()]), [""; 0]);
-    assert_eq!(night(vec![on("n"), ended(8, "Succeeded"), over()]), ["S21"]);
-    assert_eq!(night(vec![on("m"), over(), later()]), ["S21"], "it goes on");
-    assert_eq!(night(vec![on("m"), created(3, 2), later()]), ["S21"], "they are two");
-    assert_eq!(night(vec![on("m"), created(3, 2), terminating.clone(), later()]), [""; 0]);
-    assert_eq!(night(vec![on("m"), over(), (11, terminating.1.clone()), later()]), [""; 0]);
-    assert_eq!(night(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
-    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2)]), [""; 0], "made late");
-    assert_eq!(night(vec![ended(8, "Failed"), over(), created(10, 2), later()]), ["S21"]);
+    assert_eq!(run(vec![on("m"), ended(8, "Succeeded"), over()]), [""; 0]);
+    assert_eq!(run(vec![on("n"), ended(8, "Succeeded"), over()]), ["S21"]);
+    assert_eq!(run(vec![on("m"), over(), later()]), ["S21"], "it goes on");
+    assert_eq!(run(vec![on("m"), created(3, 2), later()]), ["S21"], "they are two");
+    assert_eq!(run(vec![on("m"), created(3, 2), terminating.clone(), later()]), [""; 0]);
+    assert_eq!(run(vec![on("m"), over(), (11, terminating.1.clone()), later()]), [""; 0]);
+    assert_eq!(run(vec![on("m"), ended(4, "Failed"), created(7, 2)]), [""; 0]);
+    assert_eq!(run(vec![ended(8, "Failed"), over(), created(10, 2)]), [""; 0], "made late");
+    assert_eq!(run(vec![ended(8, "Failed"), over(), created(10, 2), later()]), ["S21"]);
     let gone = |at| vec![deleted(at), (at, terminating.1.clone())];
     let again = |at, number: u64, undisturbed| {
         let setting = guarded(Guards { undisturbed, ..Guards::default() });
@@ -307,7 +303,7 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
     };
     let east = zones(&["n", "m", "o", "p"], None);
     let of =
-        |besides: Story, setting: &Setting| judged(eight([besides, off(40)].concat()), setting);
+        |besides: Timeline, setting: &Setting| judged(eight([besides, off(40)].concat()), setting);
     assert_eq!(of(vec![], &east), [""; 0]);
     assert_eq!(of(lost_too(2, "m"), &east), ["S13"]);
     assert_eq!(of(lost_too(39, "m"), &east), [""; 0], "nobody knows yet");
@@ -330,7 +326,7 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
                     action: "off".into(),
                 },
             ),
-            (40, What::BmcSaidYes { node, command: "off".into(), by: US.into() }),
+            (40, What::BmcAccepted { node, command: "off".into(), by: US.into() }),
         ]
     };
     let in_hands = |node: &str, max| {
@@ -345,7 +341,7 @@ fn s2_s13_a_zone_has_limits_of_its_own() {
 
 #[test] // promise: S3
 fn s3_a_control_plane_node_is_cut_only_while_the_others_are_a_majority() {
-    let judged = |members: &[&str], besides: Story| {
+    let judged = |members: &[&str], besides: Timeline| {
         let setting = guarded(Guards { control_plane: names(members), ..Guards::default() });
         judged(eight([besides, off(40)].concat()), &setting)
     };
@@ -366,13 +362,13 @@ fn a_partition_ends_once_the_node_may_have_been_heard() {
     let proven =
         || What::ProofRecorded { fence: "n-1".into(), node: node(), grade: "partition".into() };
     let setting = Setting { drivers_check: true, ..Setting::default() };
-    let is_broken = |story: Story| judged(story, &setting).contains(&"S1");
+    let is_broken = |timeline: Timeline| judged(timeline, &setting).contains(&"S1");
     let lost = |back_at: u64, proven_at: u64| {
         let (lost, back) = (What::NetworkLost { node: node() }, What::NetworkBack { node: node() });
         {
-            let mut story = vec![(1, lost), (back_at, back), (proven_at, proven())];
-            story.sort_by_key(|(at, _)| *at);
-            story
+            let mut timeline = vec![(1, lost), (back_at, back), (proven_at, proven())];
+            timeline.sort_by_key(|(at, _)| *at);
+            timeline
         }
     };
     assert!(!is_broken(lost(300, 200)) && !is_broken(lost(300, 301)));

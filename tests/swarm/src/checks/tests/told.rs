@@ -4,12 +4,12 @@ use super::*;
 
 #[test] // promise: S23
 fn s23_a_person_is_told_what_is_true() {
-    let is_wrong = |reason: &str, story: Story| {
-        let night = [story, vec![(200, parked_for(reason, 0))]].concat();
-        judged(night, &Setting::default()).contains(&"S23")
+    let is_wrong = |reason: &str, timeline: Timeline| {
+        let run = [timeline, vec![(200, parked_for(reason, 0))]].concat();
+        judged(run, &Setting::default()).contains(&"S23")
     };
     let begun = || vec![(0, What::NodeCreated { node: "n".into() }), (2, state("Running"))];
-    let then = |story: Story| [begun(), story].concat();
+    let then = |timeline: Timeline| [begun(), timeline].concat();
     let back = |by: &str| {
         let edited = What::Edited { object: "NetworkFence f".into(), by: by.into() };
         let (cut, back) =
@@ -56,9 +56,9 @@ fn l1_the_incident_of_a_machine_that_was_taken_away_ends() {
 fn l8_something_comes_of_an_off_in_time() {
     let setting =
         || Setting { is_sound: true, sound_bmcs: ["n".to_owned()].into(), ..Setting::default() };
-    let is_late = |setting: &Setting, then: Story| {
-        let night = [cut(), then, vec![(60, told(Power::Off))]].concat();
-        judged(night, setting).contains(&"L8")
+    let is_late = |setting: &Setting, then: Timeline| {
+        let run = [cut(), then, vec![(60, told(Power::Off))]].concat();
+        judged(run, setting).contains(&"L8")
     };
     assert!(is_late(&setting(), vec![]));
     assert!(is_late(&setting(), vec![(50, proven())]));
@@ -67,18 +67,18 @@ fn l8_something_comes_of_an_off_in_time() {
     }
     assert!(!is_late(&Setting { is_sound: false, ..setting() }, vec![]));
     let edited = What::Edited { object: "NetworkFence f".into(), by: PEOPLE.into() };
-    let given_back = |then: Story| {
+    let given_back = |then: Timeline| {
         let made = (0, What::NodeCreated { node: "n".into() });
-        let story =
+        let timeline =
             vec![made, (1, lost()), (2, What::StorageCut { node: "n".into() }), (3, detach())];
         let back = vec![(8, edited.clone()), (9, What::StorageBack { node: "n".into() })];
-        judged([story, back, then, vec![(60, leads(US))]].concat(), &setting()).contains(&"L8")
+        judged([timeline, back, then, vec![(60, leads(US))]].concat(), &setting()).contains(&"L8")
     };
     assert!(given_back(vec![]));
     assert!(!given_back(vec![(30, What::StorageCut { node: "n".into() })]));
-    let by_an_outlet = |mut night: Story| {
-        night.insert(0, (0, plug("pdu", Power::Off, Command)));
-        judged([night, vec![(60, told(Power::Off))]].concat(), &setting()).contains(&"L8")
+    let by_an_outlet = |mut run: Timeline| {
+        run.insert(0, (0, plug("pdu", Power::Off, Command)));
+        judged([run, vec![(60, told(Power::Off))]].concat(), &setting()).contains(&"L8")
     };
     assert!(!by_an_outlet(cut()));
 }

@@ -6,20 +6,20 @@ use super::*;
 use crate::tests::fixtures::UUID;
 
 /// Goes on for at most this long, or until the run is over.
-fn for_at_most(story: &mut Story, span: Span) {
-    let until = story.now.after(span);
-    while story.now < until && !matches!(story.record.phase, Phase::Final(_)) {
-        story.go();
+fn for_at_most(driver: &mut Driver, span: Span) {
+    let until = driver.now.after(span);
+    while driver.now < until && !matches!(driver.record.phase, Phase::Final(_)) {
+        driver.go();
     }
 }
 
 /// Isolated, and power comes much later.
-fn isolated(plan: Plan) -> Story {
+fn isolated(plan: Plan) -> Driver {
     let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
-    let mut story = Story::new(plan, policy);
-    story.until(Phase::AwaitingPower);
-    assert_eq!(story.plugs[1], PlugState::Off);
-    story
+    let mut driver = Driver::new(plan, policy);
+    driver.until(Phase::AwaitingPower);
+    assert_eq!(driver.plugs[1], PlugState::Off);
+    driver
 }
 
 /// The switch is silent for ten minutes, in which the machine boots once more. That boot is cut, and released from; its BMC
@@ -28,35 +28,35 @@ fn isolated(plan: Plan) -> Story {
 fn a5_a_boot_that_began_before_its_cut_gets_nothing_back_after_a_retry() {
     let mut plan = cutting_plan(storage());
     plan.methods[1].must_success = true;
-    let mut story = story_of(plan);
-    story.device = Box::new(silent);
-    story.until(Phase::AwaitingDevice);
-    story.until_now(Span::minutes(10));
-    story.node(|node| node.signs = signs("boot-2", 5));
-    story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+    let mut driver = driver_of(plan);
+    driver.device = Box::new(silent);
+    driver.until(Phase::AwaitingDevice);
+    driver.until_now(Span::minutes(10));
+    driver.node(|node| node.liveness = liveness("boot-2", 5));
+    driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::Off) => failed(FailureKind::Denied),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::Parked);
-    assert!(story.released(), "{:?}", story.parked());
-    story.event(Event::Command(Command::Retry));
-    story.live("boot-2", 9);
-    for_at_most(&mut story, Span::minutes(30));
-    assert_eq!(story.plugs[1], PlugState::Off, "{:?}", story.record.phase);
+    driver.until(Phase::Parked);
+    assert!(driver.released(), "{:?}", driver.parked());
+    driver.event(Event::Command(Command::Retry));
+    driver.live("boot-2", 9);
+    for_at_most(&mut driver, Span::minutes(30));
+    assert_eq!(driver.plugs[1], PlugState::Off, "{:?}", driver.record.phase);
 }
 
 /// Nobody says which drivers a port of a SAN cuts. A pod and its attachment are deleted by force, and somebody aborts.
 #[test] // promise: A5
 fn a5_storage_that_names_no_driver_may_be_anybodys() {
     for is_gone in [false, true] {
-        let mut story = isolated(cutting_plan(Kind::Storage { drivers: vec![] }));
+        let mut driver = isolated(cutting_plan(Kind::Storage { drivers: vec![] }));
         if is_gone {
-            vanishes(&mut story);
+            vanishes(&mut driver);
         }
-        story.event(Event::Command(Command::Abort));
-        for_at_most(&mut story, Span::minutes(30));
+        driver.event(Event::Command(Command::Abort));
+        for_at_most(&mut driver, Span::minutes(30));
         let expected = if is_gone { PlugState::Off } else { PlugState::On };
-        assert_eq!(story.plugs[1], expected, "{:?}", story.record.phase);
+        assert_eq!(driver.plugs[1], expected, "{:?}", driver.record.phase);
     }
 }
 
@@ -65,17 +65,17 @@ fn a5_storage_that_names_no_driver_may_be_anybodys() {
 #[test]
 fn a5_a_cut_network_stays_cut_while_its_kubelet_uses_what_is_gone() {
     for kind in [Kind::Fabric(Path::Other), Kind::Storage { drivers: vec![] }] {
-        let mut story = isolated(cutting_plan(kind));
+        let mut driver = isolated(cutting_plan(kind));
         let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
-        story.node(|node| node.volumes_in_use = vec![in_use.clone()]);
-        story.record.cut_off.as_mut().unwrap().untold = false;
-        vanishes(&mut story);
-        story.wakes();
-        story.until_now(Span::minutes(2));
-        assert_eq!(story.plugs[1], PlugState::Off, "{:?}", story.record.phase);
-        story.node(|node| node.volumes_in_use.clear());
-        for_at_most(&mut story, Span::minutes(5));
-        assert_eq!(story.plugs[1], PlugState::On, "{:?}", story.record.phase);
+        driver.node(|node| node.volumes_in_use = vec![in_use.clone()]);
+        driver.record.cut_off.as_mut().unwrap().untold = false;
+        vanishes(&mut driver);
+        driver.wakes();
+        driver.until_now(Span::minutes(2));
+        assert_eq!(driver.plugs[1], PlugState::Off, "{:?}", driver.record.phase);
+        driver.node(|node| node.volumes_in_use.clear());
+        for_at_most(&mut driver, Span::minutes(5));
+        assert_eq!(driver.plugs[1], PlugState::On, "{:?}", driver.record.phase);
     }
 }
 
@@ -85,13 +85,13 @@ fn a4_what_we_did_not_cut_is_not_opened() {
     for kind in [Kind::Fabric(Path::Other), storage()] {
         let mut plan = cutting_plan(kind);
         plan.recovery = vec![stage(Execution::All, &[1])];
-        let mut story = story_of(plan);
-        story.view.gate.refusals = vec![storm()];
-        story.until_now(Span::minutes(1));
-        story.plugs[1] = PlugState::Off;
-        story.event(Event::Command(Command::Abort));
-        story.until(Phase::Final(FinalReason::Aborted));
-        assert_eq!(story.count(Action::On), 0);
+        let mut driver = driver_of(plan);
+        driver.view.gate.refusals = vec![storm()];
+        driver.until_now(Span::minutes(1));
+        driver.plugs[1] = PlugState::Off;
+        driver.event(Event::Command(Command::Abort));
+        driver.until(Phase::Final(FinalReason::Aborted));
+        assert_eq!(driver.count(Action::On), 0);
     }
 }
 
@@ -99,38 +99,38 @@ fn a4_what_we_did_not_cut_is_not_opened() {
 #[test] // promise: A5
 fn a5_what_comes_before_a_cut_is_made_stands_behind_it() {
     let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
-    let mut story = Story::new(cutting_plan(storage()), policy);
+    let mut driver = Driver::new(cutting_plan(storage()), policy);
     let mut offs = 0;
-    story.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
+    driver.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
         (1, Action::Off) if offs == 0 => {
             offs += 1;
             End::Indeterminate
         }
         _ => honest(operation, plugs),
     });
-    while story.count(Action::Off) < 1 {
-        story.go();
+    while driver.count(Action::Off) < 1 {
+        driver.go();
     }
-    story.view.pods.push(crate::tests::fixtures::pod("db-1", None));
-    story.until(Phase::AwaitingPower);
-    assert_eq!(story.plugs[1], PlugState::Off);
-    story.view.pods.retain(|pod| pod.uid != "db-1");
-    story.event(Event::Command(Command::Abort));
-    for_at_most(&mut story, Span::minutes(5));
-    assert_eq!(story.plugs[1], PlugState::Off, "{:?}", story.record.phase);
+    driver.view.pods.push(crate::tests::fixtures::pod("db-1", None));
+    driver.until(Phase::AwaitingPower);
+    assert_eq!(driver.plugs[1], PlugState::Off);
+    driver.view.pods.retain(|pod| pod.uid != "db-1");
+    driver.event(Event::Command(Command::Abort));
+    for_at_most(&mut driver, Span::minutes(5));
+    assert_eq!(driver.plugs[1], PlugState::Off, "{:?}", driver.record.phase);
 }
 
 /// A BMC lies. Everything was released when the boot that was proven off reports again, still ill.
 #[test] // promise: P2
 fn p2_a_report_after_the_release_voids_the_proof() {
-    let mut story = story();
-    story.policy.restarts = 0;
-    story.until(Phase::AwaitingWell);
-    assert!(story.released());
-    story.node(|node| node.signs = signs(BOOT, 9));
-    until_over(&mut story);
-    assert_eq!(story.parked(), Some(&ParkReason::AliveThoughOff));
-    assert!(story.notices.contains(&Notice::ProofVoided { reads_on: None }));
+    let mut driver = driver();
+    driver.policy.restarts = 0;
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.released());
+    driver.node(|node| node.liveness = liveness(BOOT, 9));
+    until_over(&mut driver);
+    assert_eq!(driver.parked(), Some(&ParkReason::AliveThoughOff));
+    assert!(driver.notices.contains(&Notice::ProofVoided { reads_on: None }));
 }
 
 /// The BMC tells its state and takes in no command; or one of two outlets answers, and the other one does not.
@@ -150,10 +150,10 @@ fn a12_a_device_that_answers_something_else_is_still_awaited() {
     two.power = vec![stage(Execution::All, &[0, 1])];
     for (plan, device) in [(bmc_plan(), but(0, Action::Off)), (two, but(1, Action::Status))] {
         let policy = RunPolicy { device_timeout: Span::minutes(5), ..RunPolicy::default() };
-        let mut story = Story::new(plan, policy);
-        story.device = device;
-        for_at_most(&mut story, Span::minutes(10));
-        assert!(story.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
+        let mut driver = Driver::new(plan, policy);
+        driver.device = device;
+        for_at_most(&mut driver, Span::minutes(10));
+        assert!(driver.notices.contains(&Notice::Parked(ParkReason::DeviceUnreachable)));
     }
 }
 
@@ -164,13 +164,13 @@ fn a5_a_persons_word_gives_back_what_isolated_a_node() {
     plan.power = vec![];
     plan.methods[0].kind = Kind::Watch;
     let policy = RunPolicy { isolated_for_good: IsolatedForGood::Park, ..RunPolicy::default() };
-    let mut story = Story::new(plan, policy);
-    story.until(Phase::Parked);
-    assert_eq!(story.parked(), Some(&ParkReason::Isolated));
+    let mut driver = Driver::new(plan, policy);
+    driver.until(Phase::Parked);
+    assert_eq!(driver.parked(), Some(&ParkReason::Isolated));
     let by = "alice".into();
-    story.event(Event::Command(Command::ConfirmOff { by, boot_id: BOOT.into() }));
-    story.until(Phase::AwaitingWell);
-    assert_eq!(story.plugs[1], PlugState::On);
+    driver.event(Event::Command(Command::ConfirmOff { by, boot_id: BOOT.into() }));
+    driver.until(Phase::AwaitingWell);
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// The first of two cuts is carried out half a minute after the switch took it in.
@@ -179,26 +179,26 @@ fn a3_a_cut_that_is_carried_out_late_does_not_land_behind_its_giving_back() {
     let mut plan = cutting_plan(storage());
     plan.methods[1].late_effect = Span::seconds(30);
     let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
-    let mut story = Story::new(plan, policy);
+    let mut driver = Driver::new(plan, policy);
     let mut offs = 0;
-    story.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
+    driver.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
         (1, Action::Off) if offs == 0 => {
             offs += 1;
             succeeded(PlugState::On)
         }
         _ => honest(operation, plugs),
     });
-    story.until_call(Action::Off);
-    let lands_at = story.now.after(Span::seconds(29));
-    story.until(Phase::AwaitingPower);
-    story.event(Event::Command(Command::Abort));
-    while story.now < lands_at {
-        assert!(!matches!(story.record.phase, Phase::Final(_)), "a cut may still be made");
-        story.go();
+    driver.until_call(Action::Off);
+    let lands_at = driver.now.after(Span::seconds(29));
+    driver.until(Phase::AwaitingPower);
+    driver.event(Event::Command(Command::Abort));
+    while driver.now < lands_at {
+        assert!(!matches!(driver.record.phase, Phase::Final(_)), "a cut may still be made");
+        driver.go();
     }
-    story.plugs[1] = PlugState::Off;
-    story.until(Phase::Final(FinalReason::Aborted));
-    assert_eq!(story.plugs[1], PlugState::On);
+    driver.plugs[1] = PlugState::Off;
+    driver.until(Phase::Final(FinalReason::Aborted));
+    assert_eq!(driver.plugs[1], PlugState::On);
 }
 
 /// A switch names the machine behind its port: it is another one.
@@ -207,40 +207,40 @@ fn p8_a_port_that_names_another_machine_is_not_shut() {
     let mut plan = cutting_plan(Kind::Fabric(Path::Other));
     let expected = vec![("system-uuid".into(), UUID.into())];
     plan.methods[1].binding = Binding::Reported { expected };
-    let mut story = story_of(plan);
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = driver_of(plan);
+    driver.device = Box::new(|operation, plugs| match operation.method {
         1 => {
             let identity = vec![("system-uuid".into(), "another".into())];
             End::Succeeded { state: plugs[1], identity }
         }
         _ => honest(operation, plugs),
     });
-    story.until(Phase::Parked);
+    driver.until(Phase::Parked);
     assert!(
-        matches!(story.parked(), Some(ParkReason::WrongMachine { .. })),
+        matches!(driver.parked(), Some(ParkReason::WrongMachine { .. })),
         "{:?}",
-        story.parked()
+        driver.parked()
     );
-    assert_eq!(story.count(Action::Off), 0);
+    assert_eq!(driver.count(Action::Off), 0);
 }
 
 /// A person said that the machine is off, and it reports before anything was deleted. No device said anything.
 #[test]
 fn p2_a_word_that_was_wrong_accuses_no_device() {
-    let mut story = story();
-    story.device = Box::new(silent);
-    story.until(Phase::AwaitingDevice);
-    story.node(|node| node.quarantined = false);
+    let mut driver = driver();
+    driver.device = Box::new(silent);
+    driver.until(Phase::AwaitingDevice);
+    driver.node(|node| node.quarantined = false);
     let by = "alice".into();
-    story.event(Event::Command(Command::ConfirmOff { by, boot_id: BOOT.into() }));
-    while story.record.proof.is_none() {
-        story.go();
+    driver.event(Event::Command(Command::ConfirmOff { by, boot_id: BOOT.into() }));
+    while driver.record.proof.is_none() {
+        driver.go();
     }
-    story.todo = vec![Effect::Look];
-    story.node(|node| node.signs = signs(BOOT, 9));
-    while story.record.phase == Phase::Releasing {
-        story.go();
+    driver.todo = vec![Effect::Look];
+    driver.node(|node| node.liveness = liveness(BOOT, 9));
+    while driver.record.phase == Phase::Releasing {
+        driver.go();
     }
-    assert!(!story.released());
-    assert_eq!(story.record.goal, Goal::BringBack);
+    assert!(!driver.released());
+    assert_eq!(driver.record.goal, Goal::BringBack);
 }

@@ -4,48 +4,48 @@ use super::refuted::{outlet_and_storage, released_and_switched_off, until_over};
 use super::*;
 
 /// Runs on until the storage is given back, for at most so many steps; whether it was.
-fn is_given_back(story: &mut Story) -> bool {
+fn is_given_back(driver: &mut Driver) -> bool {
     for _ in 0..200 {
-        if story.plugs[1] == PlugState::On {
+        if driver.plugs[1] == PlugState::On {
             return true;
         }
-        story.go();
+        driver.go();
     }
     false
 }
 
-fn until_proven_off(story: &mut Story) {
-    while !story.is_proven_off() {
-        story.go();
+fn until_proven_off(driver: &mut Driver) {
+    while !driver.is_proven_off() {
+        driver.go();
     }
-    story.until(Phase::Restoring);
+    driver.until(Phase::Restoring);
 }
 
 /// The BMC lied: while it is waited for, the machine is heard again in the boot that was fenced.
 #[test] // promise: P2
 fn p2_a_machine_that_is_heard_after_its_proof_gets_nothing_back() {
-    let mut story = Story::new(cutting_plan(storage()), RunPolicy::default());
-    until_proven_off(&mut story);
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(cutting_plan(storage()), RunPolicy::default());
+    until_proven_off(&mut driver);
+    driver.device = Box::new(|operation, plugs| match operation.method {
         0 => not_attempted(FailureKind::Unreachable),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::AwaitingDevice);
+    driver.until(Phase::AwaitingDevice);
     let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
-    story.node(|node| {
-        node.signs = signs(BOOT, 50);
+    driver.node(|node| {
+        node.liveness = liveness(BOOT, 50);
         node.volumes_in_use = vec![in_use.clone()];
     });
-    story.device = Box::new(honest);
-    assert!(!is_given_back(&mut story));
+    driver.device = Box::new(honest);
+    assert!(!is_given_back(&mut driver));
 }
 
 /// A device that is another machine's by now reads off, for a person who aborts at once, or once the run is parked for that.
 #[test] // promise: P8
 fn p8_what_another_machine_reads_gives_nothing_back() {
     for is_parked in [false, true] {
-        let mut story = released_and_switched_off(cutting_plan(storage()));
-        story.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
+        let mut driver = released_and_switched_off(cutting_plan(storage()));
+        driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
             (0, Action::Status) => End::Succeeded {
                 state: PlugState::Off,
                 identity: vec![("system-uuid".into(), "another".into())],
@@ -53,22 +53,22 @@ fn p8_what_another_machine_reads_gives_nothing_back() {
             _ => honest(operation, plugs),
         });
         if is_parked {
-            until_over(&mut story);
-            assert!(matches!(story.parked(), Some(ParkReason::WrongMachine { .. })));
+            until_over(&mut driver);
+            assert!(matches!(driver.parked(), Some(ParkReason::WrongMachine { .. })));
         }
-        story.event(Event::Command(Command::Abort));
-        assert!(!is_given_back(&mut story), "{is_parked}");
+        driver.event(Event::Command(Command::Abort));
+        assert!(!is_given_back(&mut driver), "{is_parked}");
     }
 }
 
 /// Another Node claims the machine: what its plug reads is that one's.
 #[test] // promise: P8
 fn p8_a_disputed_machine_gets_nothing_back_by_its_own_read() {
-    let mut story = released_and_switched_off(cutting_plan(storage()));
-    story.view.gate.refusals = vec![Refusal::MachineDisputed { why: "node-b has it".into() }];
-    until_over(&mut story);
-    assert!(matches!(story.parked(), Some(ParkReason::MachineDisputed { .. })));
-    assert_eq!(story.plugs[1], PlugState::Off);
+    let mut driver = released_and_switched_off(cutting_plan(storage()));
+    driver.view.gate.refusals = vec![Refusal::MachineDisputed { why: "node-b has it".into() }];
+    until_over(&mut driver);
+    assert!(matches!(driver.parked(), Some(ParkReason::MachineDisputed { .. })));
+    assert_eq!(driver.plugs[1], PlugState::Off);
 }
 
 /// A run that is parked for a wrong plug, whose outlet somebody switches off. An abort does not make it the right one, nor does
@@ -76,69 +76,69 @@ fn p8_a_disputed_machine_gets_nothing_back_by_its_own_read() {
 #[test] // promise: P8
 fn p8_a_wrong_plug_stays_wrong() {
     let parked_for_a_wrong_plug = || {
-        let mut story = released_and_switched_off(outlet_and_storage());
-        story.view.neighbours = Neighbours::Silent("node-b".into());
-        until_over(&mut story);
-        story.view.neighbours = Neighbours::Heard;
-        story
+        let mut driver = released_and_switched_off(outlet_and_storage());
+        driver.view.neighbours = Neighbours::Silent("node-b".into());
+        until_over(&mut driver);
+        driver.view.neighbours = Neighbours::Heard;
+        driver
     };
-    let mut story = parked_for_a_wrong_plug();
-    story.plugs[0] = PlugState::Off;
-    story.event(Event::Command(Command::Abort));
-    until_over(&mut story);
-    assert_eq!(story.plugs[1], PlugState::Off);
+    let mut driver = parked_for_a_wrong_plug();
+    driver.plugs[0] = PlugState::Off;
+    driver.event(Event::Command(Command::Abort));
+    until_over(&mut driver);
+    assert_eq!(driver.plugs[1], PlugState::Off);
 
-    let mut story = parked_for_a_wrong_plug();
-    story.plugs[1] = PlugState::On;
-    story.until_now(Span::minutes(5));
-    story.event(Event::Command(Command::Retry));
-    story.until_now(Span::minutes(5));
-    assert!(matches!(story.parked(), Some(ParkReason::WrongPlug { .. })));
-    assert_eq!(story.calls.iter().filter(|call| **call == (0, Action::Off)).count(), 1);
+    let mut driver = parked_for_a_wrong_plug();
+    driver.plugs[1] = PlugState::On;
+    driver.until_now(Span::minutes(5));
+    driver.event(Event::Command(Command::Retry));
+    driver.until_now(Span::minutes(5));
+    assert!(matches!(driver.parked(), Some(ParkReason::WrongPlug { .. })));
+    assert_eq!(driver.calls.iter().filter(|call| **call == (0, Action::Off)).count(), 1);
 }
 
 /// Its Node was deleted and made anew, and the machine renews its Lease there in the boot that was cut.
 #[test] // promise: P2
 fn p2_a_machine_that_is_heard_under_another_node_gets_nothing_back() {
-    let mut story = released_and_switched_off(cutting_plan(storage()));
+    let mut driver = released_and_switched_off(cutting_plan(storage()));
     for life in 20..90 {
-        story.node(|node| {
+        driver.node(|node| {
             node.uid = "anew".into();
-            node.signs = signs(BOOT, life);
+            node.liveness = liveness(BOOT, life);
         });
-        if matches!(story.record.phase, Phase::Final(_) | Phase::Parked) {
+        if matches!(driver.record.phase, Phase::Final(_) | Phase::Parked) {
             break;
         }
-        story.go();
+        driver.go();
     }
-    assert_eq!(story.plugs[1], PlugState::Off);
+    assert_eq!(driver.plugs[1], PlugState::Off);
 }
 
 /// The machine renews its Lease once more while it goes down, and a person aborts: both are given back before it is on.
 #[test] // promise: P2
 fn p2_one_late_renewal_is_no_life() {
-    let mut story = released_and_switched_off(cutting_plan(storage()));
-    while story.record.baseline.is_none() {
-        story.go();
+    let mut driver = released_and_switched_off(cutting_plan(storage()));
+    while driver.record.baseline.is_none() {
+        driver.go();
     }
-    story.live(BOOT, 2);
-    story.event(Event::Command(Command::Abort));
-    while story.plugs[1] == PlugState::Off {
-        story.go();
+    driver.live(BOOT, 2);
+    driver.event(Event::Command(Command::Abort));
+    while driver.plugs[1] == PlugState::Off {
+        driver.go();
     }
-    assert_eq!(story.plugs[0], PlugState::Off);
-    until_over(&mut story);
-    assert_eq!(story.plugs, [PlugState::On, PlugState::On]);
+    assert_eq!(driver.plugs[0], PlugState::Off);
+    until_over(&mut driver);
+    assert_eq!(driver.plugs, [PlugState::On, PlugState::On]);
 }
 
 /// Nobody can say whether other nodes are heard: the machine is switched on behind its cut.
 #[test] // promise: A2
 fn a2_neighbours_are_not_awaited_for_ever() {
-    let mut story = released_and_switched_off(outlet_and_storage());
-    story.view.neighbours = Neighbours::Awaited;
-    story.event(Event::Command(Command::Abort));
-    until_over(&mut story);
-    assert_eq!(story.plugs, [PlugState::On, PlugState::Off]);
+    let mut driver = released_and_switched_off(outlet_and_storage());
+    driver.view.neighbours = Neighbours::Awaited;
+    driver.event(Event::Command(Command::Abort));
+    until_over(&mut driver);
+    assert_eq!(driver.plugs, [PlugState::On, PlugState::Off]);
 }
 
 /// The witness dies after the proof.
@@ -149,27 +149,27 @@ fn a2_a_witness_that_dies_after_the_proof_is_not_waited_for() {
     witness.kind = Kind::Watch;
     plan.methods.push(witness);
     plan.methods[0].witness = Some(2);
-    let mut story = Story::new(plan, RunPolicy::default());
-    story.device = Box::new(|operation, plugs| match operation.method {
+    let mut driver = Driver::new(plan, RunPolicy::default());
+    driver.device = Box::new(|operation, plugs| match operation.method {
         2 => succeeded(plugs[0]),
         _ => honest(operation, plugs),
     });
-    until_proven_off(&mut story);
-    story.device = Box::new(|operation, plugs| match operation.method {
+    until_proven_off(&mut driver);
+    driver.device = Box::new(|operation, plugs| match operation.method {
         2 => not_attempted(FailureKind::Unreachable),
         _ => honest(operation, plugs),
     });
-    story.until(Phase::AwaitingWell);
-    assert!(story.plugs.iter().all(|plug| *plug == PlugState::On));
+    driver.until(Phase::AwaitingWell);
+    assert!(driver.plugs.iter().all(|plug| *plug == PlugState::On));
 }
 
 /// A switch that reads off once more after our `on`, or that refuses it, so that a person gives back by hand: nobody undid it.
 #[test] // promise: A16
 fn a16_what_we_asked_to_be_given_back_was_not_undone() {
     for is_by_hand in [false, true] {
-        let mut story = released_and_switched_off(cutting_plan(storage()));
+        let mut driver = released_and_switched_off(cutting_plan(storage()));
         let mut lags = true;
-        story.device =
+        driver.device =
             Box::new(move |operation, plugs| match (operation.method, operation.action) {
                 (1, Action::On) if is_by_hand => failed(FailureKind::Device),
                 (1, Action::Status) if lags && plugs[1] == PlugState::On => {
@@ -178,35 +178,35 @@ fn a16_what_we_asked_to_be_given_back_was_not_undone() {
                 }
                 _ => honest(operation, plugs),
             });
-        story.event(Event::Command(Command::Abort));
-        until_over(&mut story);
+        driver.event(Event::Command(Command::Abort));
+        until_over(&mut driver);
         if is_by_hand {
-            assert_eq!(story.parked(), Some(&ParkReason::RestoreFailed));
-            story.plugs[1] = PlugState::On;
-            story.until_now(Span::minutes(5));
-            story.view.gate.refusals = vec![storm()];
-            story.event(Event::Command(Command::Retry));
+            assert_eq!(driver.parked(), Some(&ParkReason::RestoreFailed));
+            driver.plugs[1] = PlugState::On;
+            driver.until_now(Span::minutes(5));
+            driver.view.gate.refusals = vec![storm()];
+            driver.event(Event::Command(Command::Retry));
         }
-        story.until_now(Span::minutes(60));
-        assert_eq!(story.plugs, [PlugState::On, PlugState::On], "{is_by_hand}");
-        assert!(!story.notices.contains(&Notice::CutUndone { method: 1 }), "{is_by_hand}");
+        driver.until_now(Span::minutes(60));
+        assert_eq!(driver.plugs, [PlugState::On, PlugState::On], "{is_by_hand}");
+        assert!(!driver.notices.contains(&Notice::CutUndone { method: 1 }), "{is_by_hand}");
         let voided = Notice::ProofVoided { reads_on: Some(1) };
-        assert!(!story.notices.contains(&voided), "{is_by_hand}");
+        assert!(!driver.notices.contains(&voided), "{is_by_hand}");
     }
 }
 
 /// A cut is made again, and a person aborts before it was read. Then somebody undoes it once more.
 #[test] // promise: A16
 fn a16_a_cut_whose_answer_alone_is_known_at_an_abort_is_read() {
-    let mut story = story_of(storage_only());
-    story.until(Phase::AwaitingWell);
-    story.plugs[1] = PlugState::On;
-    story.until_call(Action::Off);
-    story.event(Event::Command(Command::Abort));
-    story.until(Phase::Parked);
-    story.until_now(Span::minutes(5));
-    assert_eq!(story.plugs[1], PlugState::Off);
-    story.plugs[1] = PlugState::On;
-    story.until_now(Span::minutes(1));
-    assert_eq!(story.plugs[1], PlugState::Off);
+    let mut driver = driver_of(storage_only());
+    driver.until(Phase::AwaitingWell);
+    driver.plugs[1] = PlugState::On;
+    driver.until_call(Action::Off);
+    driver.event(Event::Command(Command::Abort));
+    driver.until(Phase::Parked);
+    driver.until_now(Span::minutes(5));
+    assert_eq!(driver.plugs[1], PlugState::Off);
+    driver.plugs[1] = PlugState::On;
+    driver.until_now(Span::minutes(1));
+    assert_eq!(driver.plugs[1], PlugState::Off);
 }

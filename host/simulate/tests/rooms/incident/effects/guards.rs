@@ -1,4 +1,4 @@
-//! What a guard goes by cannot be read: an API server that denies one request for as long as a night
+//! What a guard goes by cannot be read: an API server that denies one request for as long as a run
 //! lasts. Nothing is cut, and the reason says which guard it was.
 
 use std::cell::{Cell, OnceCell};
@@ -23,7 +23,7 @@ struct Denies {
     verb: &'static str,
     resource: &'static str,
     namespace: Option<&'static str>,
-    /// When the night began: its first request.
+    /// When the run began: its first request.
     began: OnceCell<Instant>,
     denied: Cell<usize>,
 }
@@ -62,8 +62,8 @@ const fn row(
 const ROWS: [Row; 9] = [
     row("get", "leases", Some("medik8s-leases"), "ApiFailed"),
     row("get", "leases", Some("storage"), "StorageLeaseUnread"),
-    row("list", "remedypauses", None, "WordsUnread"),
-    row("list", "nodemaintenances", None, "WordsUnread"),
+    row("list", "remedypauses", None, "VetoesUnread"),
+    row("list", "nodemaintenances", None, "VetoesUnread"),
     row("list", "nodefences", None, "BreakerUnread"),
     row("get", "remedybudgets", None, "ApiFailed"),
     row("update", "remedybudgets", None, "ApiFailed"),
@@ -72,7 +72,7 @@ const ROWS: [Row; 9] = [
 ];
 
 /// A node is lost where every guard that reads anything is asked for.
-fn night() -> Scenario {
+fn run() -> Scenario {
     let guarded = "- object:
     apiVersion: node-remedy.io/v1alpha1
     kind: RemedyConfiguration
@@ -87,7 +87,7 @@ fn night() -> Scenario {
 
 #[test] // promise: G4, G8, G9, G11, G14, G18
 fn a_guard_that_cannot_be_read_cuts_nothing() {
-    // The same night with everything readable: it is the row that keeps the node on.
+    // The same run with everything readable: it is the row that keeps the node on.
     let open = row("no verb", "", None, "");
     assert_eq!(play(&open).0, 1);
     for row in ROWS {
@@ -104,7 +104,7 @@ fn play(row: &Row) -> (usize, usize, BTreeSet<String>) {
     let &Row { verb, resource, namespace, .. } = row;
     let interceptor =
         Rc::new(Denies { verb, resource, namespace, began: OnceCell::new(), denied: Cell::new(0) });
-    let played = play_behind(&night(), &interceptor);
+    let played = play_behind(&run(), &interceptor);
     let words = played.collected.refused.iter().flat_map(|refused| match &refused.reason {
         Reason::Hold(hold) => hold_words(hold).split(' ').map(str::to_owned).collect(),
         other @ (Reason::NotReady(_)
@@ -174,11 +174,11 @@ impl Interceptor for FreezesWatch {
 #[test]
 fn what_a_frozen_watch_did_not_tell_is_listed_before_anything_is_cut() {
     let interceptor = Rc::new(FreezesWatch { lists: Cell::new(0) });
-    let night = example("lost-node.yaml", |text| {
+    let run = example("lost-node.yaml", |text| {
         let shadow = "{ at: 20s, edit: { kind: RemedyConfiguration, name: bare-metal, merge: { spec: { mode: shadow } } } }";
         text.replace("- { at: 60s, kubelet", &format!("- {shadow}\n- {{ at: 200s, kubelet"))
     });
-    let played = play_behind(&night, &interceptor);
+    let played = play_behind(&run, &interceptor);
     assert_eq!((cuts(&played.facts), interceptor.lists.get()), (0, 2));
 }
 

@@ -10,8 +10,8 @@ use serde_json::json;
 
 #[test]
 fn a_job_runs_as_the_account_that_its_template_names() {
-    let night = example("lost-node.yaml", |text| text);
-    let played = simulate::play(&night, Part::With).unwrap();
+    let run = example("lost-node.yaml", |text| text);
+    let played = simulate::play(&run, Part::With).unwrap();
     let (nodefence, ..) = &played.collected.incidents["node-a-1"];
     for named in [Some("ansible"), None] {
         let pod = json!({"spec": {"serviceAccountName": named, "containers": []}});

@@ -61,7 +61,7 @@ fn a_slot_for_a_nodefence_that_was_denied_is_given_back() {
 
 /// a-1 waits for a person and holds no slot; one is taken for a-2, whose NodeFence is not made, and which
 /// is well again when a-1 wants one.
-const NIGHT: &str = "title: a slot that nobody holds
+const SCENARIO: &str = "title: a slot that nobody holds
 seed: 7
 duration: 12m
 nodes:
@@ -84,7 +84,7 @@ configuration:
     kind: Secret
     metadata: { name: bmc-credentials, namespace: node-remedy }
     stringData: { username: admin, password: simulated }
-happenings:
+faults:
 - { at: 60s, nodeCondition: { node: a-1, type: KernelDeadlock, status: \"True\", reason: Task } }
 - { at: 3m, nodeCondition: { node: a-2, type: KernelDeadlock, status: \"True\", reason: Task } }
 - { at: 5m, nodeCondition: { node: a-2, type: KernelDeadlock, status: \"False\", reason: Fine } }
@@ -96,7 +96,7 @@ expect:
 #[test] // promise: A19
 fn a_run_that_is_refused_its_slot_by_nobody_gets_it() {
     let silent = MakesNone::of("a-2", ClusterError::Unavailable("a test".to_owned()));
-    let played = play_behind(&example("lost-node.yaml", |_| NIGHT.to_owned()), &silent);
+    let played = play_behind(&example("lost-node.yaml", |_| SCENARIO.to_owned()), &silent);
     assert_eq!(silent.held(), (true, false), "{:?}", silent.holders.borrow());
     assert_eq!(cuts(&played.facts), 1, "of a-1");
 }

@@ -41,10 +41,10 @@ fn an_approval_that_is_taken_back_while_the_intent_is_written_holds_the_off_back
       - nodeLeaseAge: 30s
         remedy1: [{ name: fence }]
       policies: { approval: true }";
-        let happenings = "happenings:
+        let faults = "faults:
 - { at: 140s, apiFault: { fault: watchesLag, resource: nodefences, takes: 3s, lasts: 5m } }
 - { at: 150s, word: { node: node-a, says: approve } }";
-        text.replace("- file: ../config/remedy.yaml", policy).replace("happenings:", happenings)
+        text.replace("- file: ../config/remedy.yaml", policy).replace("faults:", faults)
     };
     let scenario = example("lost-node.yaml", change);
     let taken = Rc::new(RefCell::new(None));
@@ -78,14 +78,14 @@ impl Interceptor for Told {
 /// Somebody takes the finalizer off, and deletes the NodeFence of a machine that is off.
 #[test]
 fn whoever_is_to_switch_on_what_a_vanished_incident_left_off_is_told() {
-    let happenings = "happenings:
+    let faults = "faults:
 - when: { fact: powerChanged, where: { node: node-a, power: \"off\" } }
   after: 100ms
   edit: { kind: NodeFence, name: node-a-1, merge: { metadata: { finalizers: null } } }
 - when: { fact: powerChanged, where: { node: node-a, power: \"off\" } }
   after: 200ms
   remove: { kind: NodeFence, name: node-a-1 }";
-    let scenario = example("lost-node.yaml", |text| text.replace("happenings:", happenings));
+    let scenario = example("lost-node.yaml", |text| text.replace("faults:", faults));
     let told = Rc::new(Told::default());
     play_behind(&scenario, &told);
     let told = told.0.borrow();
