@@ -20,7 +20,7 @@ use node_remedy_decide::{Action, End, Failure, FailureKind, PlugState};
 use node_remedy_record::called::Called;
 use node_remedy_runtime::cluster::unread::{Read, Unread};
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError, DeleteHow, Scope};
-use node_remedy_runtime::hex::sha256;
+use node_remedy_runtime::digest::sha256;
 use node_remedy_sandbox::{Cidr, SendGate as _};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};

@@ -130,7 +130,7 @@ async fn probes(address: Option<SocketAddr>, pages: Pages) -> anyhow::Result<Inf
 /// No two processes share it, however fast a pod of the same name comes back.
 fn random_word() -> anyhow::Result<String> {
     let seed = SystemEntropy.seed().context("failed to draw a process name")?;
-    Ok(node_remedy_runtime::hex::hex(seed.get(..4).unwrap_or(&seed)))
+    Ok(hex::encode(seed.get(..4).unwrap_or(&seed)))
 }
 
 fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {

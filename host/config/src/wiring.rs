@@ -11,7 +11,7 @@ use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan;
 use node_remedy_api::plan::{Binding, Method, NodePlan, PluginKind};
 use node_remedy_api::time::Moment;
-use node_remedy_runtime::hex::sha256;
+use node_remedy_runtime::digest::sha256;
 use node_remedy_runtime::names::stem;
 use serde::{Deserialize, Serialize};
 

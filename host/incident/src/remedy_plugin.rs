@@ -104,7 +104,7 @@ fn shown(
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let conditions = node.conditions.iter().map(|(kind, condition)| NodeCondition {
         kind: kind.clone(),
-        status: condition.status.clone(),
+        status: condition.status.clone().into_owned(),
         reason: condition.reason.clone().into_owned(),
         age_s: now.since(when(condition.since)).0 / 1_000,
     });

@@ -10,6 +10,7 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Command, Goal, Phase, Time, VIEW_AGE_MAX, View};
 use node_remedy_observe::live::{cached, live};
+use node_remedy_observe::packed_pod::PackedPod;
 use node_remedy_observe::pruned::PrunedPod;
 use node_remedy_observe::volumes;
 use node_remedy_record::sentences;
@@ -138,11 +139,9 @@ impl<C: Cluster> Incident<C> {
         let context = self.context.clone();
         let (limits, now) = (&self.nodefence.spec.gate, || context.clock.now());
         // All at once: a slow server must not make what was read first too old to act on.
-        let pods: Vec<PrunedPod> = {
-            let pods = context.caches.pods.all();
-            let of_node = pods.values().filter(|pod| pod.node == self.node());
-            of_node.filter(|pod| volumes::wanted(pod, &self.plan, &self.policy)).cloned().collect()
-        };
+        let pods = context.caches.pods.of_node(self.node());
+        let mut pods: Vec<PrunedPod> = pods.iter().map(PackedPod::unpack).collect();
+        pods.retain(|pod| volumes::wanted(pod, &self.plan, &self.policy));
         let (facts, job, storage, ()) = futures::try_join!(
             live(&context.cluster, &context.caches, &context.clock, self.node()),
             self.look_for_job(),

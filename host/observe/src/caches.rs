@@ -25,6 +25,7 @@ use crate::answers::Answers;
 use crate::condition_history::Changes;
 use crate::node_events::NodeEvents;
 use crate::off_sightings::OffSightings;
+use crate::packed_pod::PackedPod;
 use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode, PrunedPod};
 use crate::reflector::{OnAnswer, reflect};
 use crate::store::{Changed, Store};
@@ -43,7 +44,7 @@ pub struct Caches {
     /// By name.
     pub nodes: Rc<Store<PrunedNode>>,
     /// By namespace/name.
-    pub pods: Rc<Store<PrunedPod>>,
+    pub pods: Rc<Store<PackedPod>>,
     /// By name.
     pub attachments: Rc<Store<PrunedAttachment>>,
     /// By namespace/name; the names are the nodes'.
@@ -97,7 +98,7 @@ impl Caches {
     pub fn new(changes: &mpsc::UnboundedSender<Changed>) -> Rc<Self> {
         Rc::new(Self {
             nodes: Store::new("Node", changes.clone()),
-            pods: Store::by_node("Pod", changes.clone(), |pod| Some(pod.node.clone())),
+            pods: Store::by_node("Pod", changes.clone(), |pod: &PackedPod| Some(pod.unpack().node)),
             attachments: Store::by_node("VolumeAttachment", changes.clone(), |one| {
                 Some(one.node.clone())
             }),
@@ -165,7 +166,9 @@ impl Caches {
         });
         let mut keep = Keeper { cluster, heard, tasks };
         keep.up(all(), &self.nodes, see_node);
-        keep.up(all(), &self.pods, |pod: Pod, _: Option<&PrunedPod>| PrunedPod::of(pod));
+        keep.up(all(), &self.pods, |pod: Pod, _: Option<&PackedPod>| {
+            PackedPod::of(&PrunedPod::of(pod)?)
+        });
         keep.up(all(), &self.attachments, |one: VolumeAttachment, _: Option<&PrunedAttachment>| {
             PrunedAttachment::of(one)
         });

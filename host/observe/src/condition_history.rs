@@ -60,10 +60,9 @@ impl Changes {
     pub fn note(&self, before: Option<&PrunedNode>, seen: &PrunedNode, now: Time) {
         let Some(before) = before.filter(|before| before.uid == seen.uid) else { return };
         let is_new_boot = self.boot_of(before) != self.boot_of(seen);
-        let was = |kind: &String| before.conditions.get(kind).map(|was| was.status.as_str());
+        let was = |kind: &String| before.conditions.get(kind).map(|was| &*was.status);
         let began = seen.conditions.iter().filter(|(kind, one)| was(kind) != Some(&one.status));
-        let began: Vec<(&String, &str)> =
-            began.map(|(kind, one)| (kind, one.status.as_str())).collect();
+        let began: Vec<(&String, &str)> = began.map(|(kind, one)| (kind, &*one.status)).collect();
         if began.is_empty() && !is_new_boot {
             return;
         }
@@ -139,7 +138,7 @@ impl Changes {
         let of_node = nodes.get(&node.name).filter(|one| one.uid == node.uid);
         // A stamp that is still to come is of a server's clock that was set back since.
         let created = Some(node.created).filter(|created| *created <= now).unwrap_or_default();
-        let status = node.conditions.get(kind).map(|one| one.status.as_str()).unwrap_or_default();
+        let status = node.conditions.get(kind).map(|one| &*one.status).unwrap_or_default();
         let told_at = match of_node.and_then(|one| one.began.get(kind)) {
             _ if is_seeded(Bug::AgesBelieved) => return said,
             Some((seen, at)) if seen == status => *at,
@@ -227,7 +226,7 @@ mod tests {
         let mut node = PrunedNode::of(serde_json::from_value(object).unwrap()).unwrap();
         node.boot_id = boot.to_owned();
         let ready = Condition {
-            status: ready.to_owned(),
+            status: ready.to_owned().into(),
             reason: "".into(),
             since: Time(0),
             reported: Time(0),

@@ -13,6 +13,7 @@ pub mod node_events;
 pub mod nodefences;
 pub mod off_sightings;
 pub mod offs;
+pub mod packed_pod;
 pub mod pins;
 pub mod pruned;
 pub mod reflector;

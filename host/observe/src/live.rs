@@ -20,6 +20,7 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 
 use crate::caches::{Caches, NODE_LEASES, lease_key};
 use crate::node_events::PrunedEvent;
+use crate::packed_pod::PackedPod;
 use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode, PrunedPod};
 use crate::vetoes;
 use crate::vetoes::LiveVetoes;
@@ -57,7 +58,7 @@ pub fn cached(caches: &Caches, clock: &Clock, name: &str) -> Facts {
         freshness: Freshness::Cached,
         node: caches.nodes.find(name),
         lease: caches.leases.find(&lease_key(name)),
-        pods: by_pod_uid(caches.pods.of_node(name).into_iter()),
+        pods: by_pod_uid(caches.pods.of_node(name).iter().map(PackedPod::unpack)),
         attachments: by_uid(caches.attachments.of_node(name).into_iter()),
         events: caches.events.of(name),
         live: vetoes::cached(caches),

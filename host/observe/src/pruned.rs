@@ -10,12 +10,14 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, Volume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt as _;
+use litemap::LiteMap;
 use node_remedy_api::conditions::NODE_FENCED;
 use node_remedy_api::limits::{MACHINE_ID_CHARACTERS_MAX, NODE_ADDRESSES_MAX};
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Deletion, Exempt, Span, Time};
 use node_remedy_runtime::clock::{Clock, time_of};
+use serde::{Deserialize, Serialize};
 
 /// Two reports of one condition that arrive within this time were held back by the watch.
 const HELD_BACK_WITHIN: Span = Span::seconds(5);
@@ -24,7 +26,7 @@ const HELD_BACK_WITHIN: Span = Span::seconds(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// `True`, `False` or `Unknown`.
-    pub status: String,
+    pub status: Cow<'static, str>,
     /// Why, in one word.
     pub reason: Cow<'static, str>,
     /// When the status last changed, by whoever wrote it.
@@ -54,7 +56,10 @@ impl Condition {
 }
 
 /// What most conditions of most nodes say; kept once, and not for every node.
-const COMMON_REASONS: [&str; 5] = [
+const COMMON_WORDS: [&str; 8] = [
+    "True",
+    "False",
+    "Unknown",
     "KubeletReady",
     "KubeletHasSufficientMemory",
     "KubeletHasNoDiskPressure",
@@ -62,8 +67,9 @@ const COMMON_REASONS: [&str; 5] = [
     "NodeStatusUnknown",
 ];
 
-fn reason(word: String) -> Cow<'static, str> {
-    let common = COMMON_REASONS.into_iter().find(|common| *common == word);
+/// Words that most nodes have need no room of their own.
+fn common(word: String) -> Cow<'static, str> {
+    let common = COMMON_WORDS.into_iter().find(|common| *common == word);
     common.map_or(Cow::Owned(word), Cow::Borrowed)
 }
 
@@ -89,13 +95,13 @@ pub struct PrunedNode {
     /// `status.nodeInfo.bootID`.
     pub boot_id: String,
     /// Address by type; the first of each type.
-    pub addresses: BTreeMap<String, String>,
+    pub addresses: LiteMap<String, String>,
     /// `status.daemonEndpoints.kubeletEndpoint.Port`.
     pub kubelet_port: Option<u16>,
     /// All of `status.addresses` that are of type InternalIP.
     pub internal_ips: Vec<String>,
     /// By type.
-    pub conditions: BTreeMap<String, Condition>,
+    pub conditions: LiteMap<String, Condition>,
     /// `spec.taints` as (key, value, effect).
     pub taints: Vec<(String, String, String)>,
     /// `spec.unschedulable`.
@@ -118,7 +124,7 @@ impl PrunedNode {
     pub fn after(mut self, before: Option<&Self>, clock: &Clock) -> Self {
         let now = clock.now();
         let before = before.filter(|before| before.uid == self.uid);
-        for (kind, condition) in &mut self.conditions {
+        for (kind, condition) in self.conditions.iter_mut() {
             let was = before.and_then(|before| before.conditions.get(kind));
             if let Some(same) = was.filter(|was| was.reported == condition.reported) {
                 (condition.seen_at, condition.made_at) = (same.seen_at, same.made_at);
@@ -147,12 +153,13 @@ impl PrunedNode {
         let spec = node.spec.unwrap_or_default();
         let status = node.status.unwrap_or_default();
         let info = status.node_info.unwrap_or_default();
-        let (mut addresses, mut internal_ips) = (BTreeMap::new(), Vec::new());
+        let (mut addresses, mut internal_ips) = (LiteMap::new(), Vec::new());
         for address in status.addresses.unwrap_or_default() {
             if address.type_ == "InternalIP" && internal_ips.len() <= NODE_ADDRESSES_MAX {
                 internal_ips.push(address.address.clone());
             }
-            addresses.entry(address.type_).or_insert(address.address);
+            // The first of each type stays.
+            let _ = addresses.try_insert(address.type_, address.address);
         }
         let kubelet = status.daemon_endpoints.and_then(|all| all.kubelet_endpoint);
         let kubelet_port = kubelet.and_then(|one| u16::try_from(one.port).ok());
@@ -165,8 +172,8 @@ impl PrunedNode {
                     stamp.map_or(Time(0), |stamp| time_of(&stamp.0))
                 };
                 let seen = Condition {
-                    status: condition.status,
-                    reason: reason(condition.reason.unwrap_or_default()),
+                    status: common(condition.status),
+                    reason: common(condition.reason.unwrap_or_default()),
                     since: at(condition.last_transition_time),
                     reported: at(condition.last_heartbeat_time),
                     seen_at: Time(0),
@@ -174,6 +181,8 @@ impl PrunedNode {
                 };
                 (condition.type_, seen)
             })
+            .collect::<BTreeMap<_, _>>()
+            .into_iter()
             .collect();
         Some(Self {
             name: node.metadata.name?,
@@ -213,7 +222,7 @@ impl PrunedNode {
 }
 
 /// A pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedPod {
     /// `metadata.uid`.
     pub uid: String,
@@ -230,6 +239,7 @@ pub struct PrunedPod {
     /// Somebody disrupted it (condition DisruptionTarget), or a release of ours marked it.
     pub disrupted: bool,
     /// Whether a deletion is under way.
+    #[serde(with = "PackedDeletion")]
     pub deletion: Deletion,
     /// Owned by a DaemonSet.
     pub of_daemon_set: bool,
@@ -243,6 +253,15 @@ pub struct PrunedPod {
     pub volumes: Vec<Mounted>,
     /// Who holds it when it is deleted.
     pub finalizers: Vec<String>,
+}
+
+/// How a deletion is packed; `host/decide` depends on nothing.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Deletion")]
+enum PackedDeletion {
+    NotAsked,
+    Graceful,
+    AtOnce,
 }
 
 impl PrunedPod {
@@ -322,7 +341,7 @@ fn fitting(id: &str) -> String {
 }
 
 /// A volume of a pod that is not its node's own.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Mounted {
     /// By a claim of this name, in the pod's namespace.
     Claim(String),
@@ -509,7 +528,7 @@ mod tests {
             PrunedNode::of(serde_json::from_value(node).unwrap()).unwrap()
         };
         let at = |node: &PrunedNode| {
-            node.conditions["Ready"].reported_at(&clock(9_000)).map(|at| at.0 / 1_000)
+            node.conditions.get("Ready").unwrap().reported_at(&clock(9_000)).map(|at| at.0 / 1_000)
         };
         let first = node("u", 10).after(None, &clock(8_000));
         assert_eq!(at(&first), Some(10), "by its stamp: it stood when this began");

@@ -20,6 +20,7 @@ use crate::condition_history::status_of;
 use crate::live::Facts;
 use crate::node_events::PrunedEvent;
 use crate::nodefences::{holds_slot, is_open, last_ended};
+use crate::packed_pod::PackedPod;
 use crate::pruned::{
     OUT_OF_SERVICE, PrunedAttachment, PrunedLease, PrunedNode, PrunedPod, QUARANTINE,
 };
@@ -208,8 +209,8 @@ pub fn gate_view(
     let nodes = caches.nodes.all();
     let target_seen = nodes.get(target);
     let pods = caches.pods.all();
-    let members = pods.values().filter(|pod| pod.of_etcd);
-    let etcd: BTreeMap<&str, bool> = members.map(|pod| (pod.node.as_str(), pod.ready)).collect();
+    let members = pods.values().filter(|pod| pod.of_etcd).map(PackedPod::unpack);
+    let etcd: BTreeMap<String, bool> = members.map(|pod| (pod.node, pod.ready)).collect();
     let health = nodes.values().map(|node| {
         let lease = leases.get(&lease_key(&node.name));
         NodeHealth {

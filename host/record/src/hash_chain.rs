@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use node_remedy_api::time::Moment;
-use node_remedy_runtime::hex::sha256;
+use node_remedy_runtime::digest::sha256;
 use serde::{Deserialize, Serialize};
 
 /// A file that is larger is put aside.

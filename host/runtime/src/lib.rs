@@ -3,8 +3,8 @@
 pub mod admin;
 pub mod clock;
 pub mod cluster;
+pub mod digest;
 pub mod events;
-pub mod hex;
 pub mod leader_election;
 pub mod metrics;
 pub mod names;

@@ -8,7 +8,7 @@ pub fn stem(node: &str) -> String {
     if node.len() <= NODE_NAME_MAX {
         return node.to_owned();
     }
-    let digest = crate::hex::sha256(node.as_bytes());
+    let digest = crate::digest::sha256(node.as_bytes());
     format!("node-{}", digest.get(..32).unwrap_or(&digest))
 }
 
@@ -21,6 +21,6 @@ pub fn job_name(nodefence: &str, number: u32) -> String {
     if plain.len() <= JOB_NAME_MAX {
         return plain;
     }
-    let digest = crate::hex::sha256(nodefence.as_bytes());
+    let digest = crate::digest::sha256(nodefence.as_bytes());
     format!("nodefence-{}-job-{number}", digest.get(..32).unwrap_or(&digest))
 }

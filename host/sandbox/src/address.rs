@@ -6,12 +6,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use ipnet::IpNet;
+
 /// A range of addresses, as an admin writes it: `10.9.0.0/16`, `fd00::/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cidr {
-    network: IpAddr,
-    prefix: u8,
-}
+pub struct Cidr(IpNet);
 
 /// Why a text is not a range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,32 +24,22 @@ impl Cidr {
     /// The range that holds this address only.
     pub fn exactly(address: IpAddr) -> Self {
         let address = destination(address);
-        Self { network: address, prefix: width(address) }
+        Self(IpNet::from(address))
     }
 
     /// Its address, as it was written.
     pub fn first(&self) -> IpAddr {
-        self.network
+        self.0.addr()
     }
 
     /// Whether the address lies in it.
     pub fn holds(&self, address: IpAddr) -> bool {
-        match (self.network, address) {
-            (IpAddr::V4(network), IpAddr::V4(address)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
-                u32::from(network) & mask == u32::from(address) & mask
-            }
-            (IpAddr::V6(network), IpAddr::V6(address)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
-                u128::from(network) & mask == u128::from(address) & mask
-            }
-            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
-        }
+        self.0.contains(&address)
     }
 
     /// Whether it is a single address, written by someone who meant that very one.
     pub fn is_exact(&self) -> bool {
-        self.prefix == width(self.network)
+        self.0.prefix_len() == self.0.max_prefix_len()
     }
 }
 
@@ -63,30 +52,28 @@ impl FromStr for Cidr {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (text, None),
         };
-        let network: IpAddr =
+        let address: IpAddr =
             address.parse().map_err(|_| error("an IP address, optionally with /prefix"))?;
-        let prefix = match prefix {
-            None => width(network),
-            Some(prefix) => match prefix.parse() {
-                Ok(bits) if bits <= width(network) => bits,
-                Ok(_) | Err(_) => return Err(error("a prefix of 0 to 32 (IPv4) or 128 (IPv6)")),
-            },
+        let range = match prefix {
+            None => Some(IpNet::from(address)),
+            Some(prefix) => prefix.parse().ok().and_then(|bits| IpNet::new(address, bits).ok()),
         };
+        let range = Self(range.ok_or(error("a prefix of 0 to 32 (IPv4) or 128 (IPv6)"))?);
         // A mapped single address means where it leads; any other disguise means nothing that an admin could
         // foresee.
-        if destination(network) != network {
-            if prefix == width(network) && !is_disguised(network) {
-                return Ok(Self::exactly(network));
+        if destination(address) != address {
+            if range.is_exact() && !is_disguised(address) {
+                return Ok(Self::exactly(address));
             }
             return Err(error("the IPv4 range itself, not a form of it in IPv6"));
         }
-        Ok(Self { network, prefix })
+        Ok(range)
     }
 }
 
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.network, self.prefix)
+        self.0.fmt(f)
     }
 }
 
@@ -193,10 +180,6 @@ const METADATA_V6: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
     Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
 ];
-
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
 
 #[cfg(test)]
 mod tests {

@@ -145,10 +145,7 @@ mod tests {
     use super::*;
 
     fn hex(text: &str) -> Vec<u8> {
-        (0..text.len())
-            .step_by(2)
-            .map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap())
-            .collect()
+        hex::decode(text).unwrap()
     }
 
     /// RFC 2202 case 2 and RFC 4231 case 2.

@@ -3,7 +3,6 @@
 //! here. A plugin that encodes a secret it was allowed to read can still smuggle it; the encodings
 //! that happen by accident, or in which a device repeats what it was sent, are looked through.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use base64::Engine as _;
@@ -133,10 +132,7 @@ impl Secrets {
 }
 
 fn in_hex(secret: &[u8]) -> [Zeroizing<Vec<u8>>; 2] {
-    let hex = secret.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
+    let hex = hex::encode(secret);
     [Zeroizing::new(hex.to_uppercase().into_bytes()), Zeroizing::new(hex.into_bytes())]
 }
 

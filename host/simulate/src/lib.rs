@@ -86,7 +86,7 @@ pub fn tell(
             seed: scenario.seed,
             start_unix_ms: START.0,
             scenario: source.text.clone(),
-            scenario_digest: node_remedy_runtime::hex::sha256(source.text.as_bytes()),
+            scenario_digest: node_remedy_runtime::digest::sha256(source.text.as_bytes()),
             plugins,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },

@@ -59,7 +59,7 @@ pub fn judged(run: SeedRun) -> anyhow::Result<Outcome> {
         broken.extend(misfits(&played));
     }
     let log = timeline(&played.facts);
-    let digest = node_remedy_runtime::hex::sha256(log.as_bytes());
+    let digest = node_remedy_runtime::digest::sha256(log.as_bytes());
     let coverage = coverage(&run, &played);
     Ok(Outcome { run, broken, coverage, log, digest })
 }

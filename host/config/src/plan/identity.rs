@@ -116,7 +116,7 @@ impl Uuid {
     }
 
     fn plain(self) -> String {
-        node_remedy_runtime::hex::hex(&self.0)
+        hex::encode(self.0)
     }
 
     fn grouped(self) -> String {

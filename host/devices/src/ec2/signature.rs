@@ -53,16 +53,16 @@ impl<'a> Signed<'a> {
             let value = header(request, name)?.trim();
             canonical = format!("{canonical}{name}:{value}\n");
         }
-        let body = hex(&Sha256::digest(request.body));
+        let body = hex::encode(Sha256::digest(request.body));
         canonical = format!("{canonical}\n{headers}\n{body}");
-        let canonical = hex(&Sha256::digest(canonical.as_bytes()));
+        let canonical = hex::encode(Sha256::digest(canonical.as_bytes()));
         let to_sign =
             format!("{ALGORITHM}\n{stamp}\n{date}/{region}/{service}/aws4_request\n{canonical}");
         let mut key = format!("AWS4{secret}").into_bytes();
         for part in [date, region, service, "aws4_request", &to_sign] {
             key = mac(&key, part)?;
         }
-        Some(hex(&key))
+        Some(hex::encode(key))
     }
 }
 
@@ -77,8 +77,4 @@ fn mac(key: &[u8], text: &str) -> Option<Vec<u8>> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
     mac.update(text.as_bytes());
     Some(mac.finalize().into_bytes().to_vec())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }

@@ -85,12 +85,8 @@ mod tests {
 
     const ENGINE: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-    }
-
     fn made(hash: Hash, extension: Extension, length: u32) -> String {
-        hex(&key(hash, b"maplesyrup", &ENGINE, extension, length).unwrap())
+        hex::encode(key(hash, b"maplesyrup", &ENGINE, extension, length).unwrap())
     }
 
     /// RFC 3414, A.3.1 and A.3.2.
@@ -120,7 +116,7 @@ mod tests {
         let short = key(Hash::Sha1, b"maplesyrup", &ENGINE, Extension::None, 20).unwrap();
         let second = sha1::Sha1::digest(&*short);
         let third = sha1::Sha1::digest([short.as_slice(), &second].concat());
-        let all = hex(&[short.as_slice(), &second, &third].concat());
+        let all = hex::encode([short.as_slice(), &second, &third].concat());
         assert_eq!(made(Hash::Sha1, Extension::Blumenthal, 32), all[..64]);
         assert_eq!(made(Hash::Sha1, Extension::Blumenthal, 60), all);
     }

@@ -61,9 +61,9 @@ fn exchanges(began: Time, call: &RecordedCall) -> Vec<report::Exchange> {
             sandbox::Direction::Sent | sandbox::Direction::Farewell => Direction::Sent,
             sandbox::Direction::Received => Direction::Received,
         },
-        hex: node_remedy_runtime::hex::hex(&exchange.bytes),
+        hex: hex::encode(&exchange.bytes),
         decoded: decode::words(&exchange.bytes, exchange.plaintext.as_deref()),
-        plaintext: exchange.plaintext.as_deref().map(node_remedy_runtime::hex::hex),
+        plaintext: exchange.plaintext.as_deref().map(hex::encode),
     });
     told.collect()
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use node_remedy_runtime::hex::hex;
 use node_remedy_sandbox::transcript::{Answered, Doing, Event, Happened, Part, RecordedRequest};
 use node_remedy_sandbox::{CallReport, Effect, Ended, LogLevel, LogLine, Plugin};
 use serde_json::{Value, json};
@@ -156,7 +155,7 @@ pub(super) fn shown(event: &Event) -> String {
 
 fn datagram(parts: &[Part]) -> String {
     let shown = parts.iter().map(|part| match part {
-        Part::Bytes(bytes) => cut(&hex(bytes)),
+        Part::Bytes(bytes) => cut(&hex::encode(bytes)),
         Part::Secret(name) => format!("[{name}]"),
     });
     shown.collect::<Vec<_>>().join(" ")

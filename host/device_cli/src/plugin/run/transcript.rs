@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use node_remedy_runtime::hex::hex;
 use node_remedy_sandbox::{
     Action, CallReport, Effect, PlugState, Plugin, Request, transcript as kept,
 };
@@ -139,7 +138,7 @@ impl Transcript {
                 deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
                 started_unix_ms: told.started_unix_ms,
                 // A call that was refused before it began drew none.
-                seed: hex(seeds.next().unwrap_or(&[0; 32])),
+                seed: hex::encode(seeds.next().unwrap_or(&[0; 32])),
                 events: report.transcript.events.iter().map(Event::of).collect(),
                 ended: End::of(report),
             });
@@ -219,7 +218,7 @@ impl Call {
 
     /// What its randomness was made from.
     pub(super) fn seed(&self) -> anyhow::Result<[u8; 32]> {
-        let found = unhex(&self.seed).and_then(|bytes| bytes.try_into().ok());
+        let found = hex::decode(&self.seed).ok().and_then(|bytes| bytes.try_into().ok());
         found.with_context(|| format!("found seed {:?}, expected 64 hexadecimal digits", self.seed))
     }
 
@@ -327,7 +326,7 @@ impl Event {
 impl Part {
     fn of(part: &kept::Part) -> Self {
         match part {
-            kept::Part::Bytes(bytes) => Self::Hex(hex(bytes)),
+            kept::Part::Bytes(bytes) => Self::Hex(hex::encode(bytes)),
             kept::Part::Secret(name) => Self::Secret { secret: name.clone() },
         }
     }
@@ -344,7 +343,7 @@ impl Body {
     fn of(body: Vec<u8>) -> Self {
         match String::from_utf8(body) {
             Ok(text) => Self::Text(text),
-            Err(error) => Self::Hex { hex: hex(error.as_bytes()) },
+            Err(error) => Self::Hex { hex: hex::encode(error.as_bytes()) },
         }
     }
 
@@ -381,22 +380,11 @@ impl From<Doing> for kept::Doing {
 /// A piece of a datagram as the file has it.
 pub(super) fn shown(part: &kept::Part) -> String {
     match part {
-        kept::Part::Bytes(bytes) => hex(bytes),
+        kept::Part::Bytes(bytes) => hex::encode(bytes),
         kept::Part::Secret(name) => format!("[{name}]"),
     }
 }
 
 fn bytes(digits: &str) -> anyhow::Result<Vec<u8>> {
-    unhex(digits).with_context(|| format!("found {digits:?}, expected hexadecimal digits"))
-}
-
-fn unhex(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| match pair {
-        [_, _] if pair.iter().all(u8::is_ascii_hexdigit) => {
-            u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()
-        }
-        _ => None,
-    };
-    pairs.map(byte).collect()
+    hex::decode(digits).with_context(|| format!("found {digits:?}, expected hexadecimal digits"))
 }
