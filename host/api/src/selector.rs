@@ -1,7 +1,8 @@
 //! Label selectors as text, in the form `kubectl -l` takes: `type=compute,zone in (a,b),!gpu`.
 //! Parsed once; matching allocates nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use litemap::LiteMap;
+use std::collections::BTreeSet;
 
 /// A list of requirements, all of which must hold. It is never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Selector {
     }
 
     /// Whether a node with these labels is selected.
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn matches(&self, labels: &LiteMap<String, String>) -> bool {
         self.requirements.iter().all(|requirement| match requirement {
             Requirement::In { key, values } => {
                 labels.get(key).is_some_and(|value| values.contains(value))
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn selectors_select() {
-        let labels = BTreeMap::from([
+        let labels = LiteMap::from_iter([
             ("type".to_owned(), "compute".to_owned()),
             ("topology.kubernetes.io/zone".to_owned(), "a".to_owned()),
             ("empty".to_owned(), String::new()),

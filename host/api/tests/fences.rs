@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
+use litemap::LiteMap;
 use node_remedy_api::document::Document;
 use node_remedy_api::plan::network_fence::{self, FenceSecret};
 use node_remedy_api::plan::{self, FenceSource, Method, NodeFacts, NodePlan};
@@ -14,7 +15,7 @@ const PROPOSAL: &str = include_str!("proposals/000-fence-config.yaml");
 const TEMPLATES: &str = include_str!("fixtures/templates.yaml");
 const STAGES: &str = include_str!("fixtures/stages.yaml");
 
-fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+fn pairs<M: FromIterator<(String, String)>>(pairs: &[(&str, &str)]) -> M {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
@@ -294,7 +295,7 @@ fn a_config_map_for_a_node_goes_before_a_selector() {
     };
     assert_eq!(found("w1"), Some("ConfigMap/node-fence-config-w1"));
     assert_eq!(found("w2"), Some("a.yaml"));
-    assert_eq!(plan::for_node("w2", &BTreeMap::new(), &sources).unwrap().map(|_| ()), None);
+    assert_eq!(plan::for_node("w2", &LiteMap::new(), &sources).unwrap().map(|_| ()), None);
     let twice = read(&[("a.yaml", EXAMPLE), ("b.yaml", EXAMPLE)]).fences;
     expect!["node w2 is fenced by a.yaml and by b.yaml; change a nodeSelector so that one does"]
         .assert_eq(&plan::for_node("w2", &labels, &twice).unwrap_err().to_string());

@@ -1,9 +1,8 @@
 //! Policies: the proposal's document exactly as it is printed, the example that users start from,
 //! and the same as an object of the API server.
 
-use std::collections::BTreeMap;
-
 use expect_test::expect;
+use litemap::LiteMap;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::document::Document;
 use node_remedy_api::policy::{self, Mode, Policy, Remedy, RemedyStep, Symptom};
@@ -157,11 +156,11 @@ fn a_config_map_may_hold_the_document() {
 fn two_policies_for_one_node_are_refused_by_name() {
     let other = EXAMPLE.replace("name: bare-metal", "name: other");
     let Configuration { policies, .. } = read(&[("a.yaml", EXAMPLE), ("b.yaml", &other)]);
-    let labels = BTreeMap::from([("node-remedy.io/fence".to_owned(), "ipmi".to_owned())]);
+    let labels = LiteMap::from_iter([("node-remedy.io/fence".to_owned(), "ipmi".to_owned())]);
     let refusal = policy::for_node("w1", &labels, &policies).unwrap_err();
     expect!["node w1 is selected by a.yaml and by b.yaml; change a nodeSelector so that one does"]
         .assert_eq(&refusal.to_string());
-    assert_eq!(policy::for_node("w1", &BTreeMap::new(), &policies), Ok(None));
+    assert_eq!(policy::for_node("w1", &LiteMap::new(), &policies), Ok(None));
     let one = policy::for_node("w1", &labels, &policies[..1]).unwrap().unwrap();
     assert_eq!(one.origin, "a.yaml");
 }

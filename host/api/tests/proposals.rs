@@ -1,9 +1,10 @@
 //! The documents that the two proposals print, read as they are printed: placeholders are filled in, and
 //! only what is no YAML was changed. What their prose says of a value is what it is read as.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use expect_test::expect;
+use litemap::LiteMap;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::plan::{self, Builtin, NodeFacts};
 use node_remedy_api::policy::{GateLimits, RunPolicy};
@@ -61,7 +62,7 @@ fn the_configuration_is_read_as_printed() {
         000.yaml:24:23: thresholdConfigs[1].remedy1[1].clean-resourece: warning: read as clean-resource; write clean-resource
     "#]].assert_eq(&lines(&configuration.problems));
     let policy = &configuration.policies[0];
-    let labels = |value: &str| BTreeMap::from([("type".to_owned(), value.to_owned())]);
+    let labels = |value: &str| LiteMap::from_iter([("type".to_owned(), value.to_owned())]);
     assert!(policy.selects(&labels("compute")) && !policy.selects(&labels("accelerated")));
 }
 
@@ -212,6 +213,6 @@ fn what_a_stage_and_a_template_say_is_what_the_plan_does() {
 #[test]
 fn a_node_without_its_own_objects_has_no_plan() {
     let fences = objects("", "").fences;
-    let found = |name| plan::for_node(name, &BTreeMap::new(), &fences).unwrap().is_some();
+    let found = |name| plan::for_node(name, &LiteMap::new(), &fences).unwrap().is_some();
     assert!(found("w1") && !found("w2"));
 }

@@ -155,7 +155,7 @@ fn prepare(path: &Path, lose: Option<&LossRequest<'_>>) -> anyhow::Result<(Scena
     let shown = path.display().to_string();
     if let Some(asked) = lose {
         let is_lost = |name: &str, labels: &BTreeMap<String, String>| match &asked.selector {
-            Some(selector) => selector.matches(labels),
+            Some(selector) => selector.matches(&labels.clone().into_iter().collect()),
             None => name == asked.said,
         };
         let loss = Loss { said: asked.said, is_lost: &is_lost, how: asked.how };

@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::conditions::{ACCEPTED, Condition, ConditionStatus, READY};
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::fenceplugin::FencePlugin;
-use node_remedy_api::nodefence::{NodeFence, Phase, State};
+use node_remedy_api::nodefence::{ClusterAction, NodeFence, Phase, State};
 use node_remedy_api::remedybudget;
 use node_remedy_api::remedybudget::RemedyBudget;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
@@ -166,7 +166,17 @@ fn phase(incident: &NodeFence) -> Option<Phase> {
 /// Whether somebody has to do something before it goes on.
 fn waits_for_a_person(incident: &NodeFence) -> bool {
     let is_parked = matches!(phase(incident), Some(Phase::Parked | Phase::AwaitingDevice));
-    is_parked || waits_for_approval(incident)
+    is_parked || waits_for_approval(incident) || waits_for_proof(incident)
+}
+
+/// Whether its last remedy asks no device and nothing proves that the machine is off: only a person can.
+fn waits_for_proof(incident: &NodeFence) -> bool {
+    let Some(status) = &incident.status else { return false };
+    let at = usize::try_from(status.remedy_step).unwrap_or(usize::MAX);
+    let is_last = at.saturating_add(1) >= incident.spec.ladder.len();
+    let action = incident.spec.ladder.get(at).and_then(|step| step.cluster);
+    let asks_no_device = matches!(action, Some(ClusterAction::Release | ClusterAction::DeleteNode));
+    status.phase == Phase::Remedying && is_last && asks_no_device && status.proof.is_none()
 }
 
 /// Whether its power-off waits for `node-remedy approve`.
@@ -183,6 +193,9 @@ fn waiting(incidents: &[NodeFence]) -> String {
         let what = match phase(incident) {
             Some(Phase::AwaitingDevice) => "waits for a device that does not answer".to_owned(),
             Some(Phase::AwaitingPower) => format!("waits for: node-remedy approve {name}"),
+            Some(Phase::Remedying) => {
+                format!("waits for a proof; if its machine is off: node-remedy confirm-off {name}")
+            }
             Some(_) | None => "waits for a person".to_owned(),
         };
         let _ = writeln!(
@@ -201,6 +214,7 @@ fn why(incident: &NodeFence) -> String {
         (_, Some(parked)) => reason(&parked.why),
         (Some(Phase::AwaitingDevice), None) => "DeviceUnreachable".to_owned(),
         (Some(Phase::AwaitingPower), None) if waits_for_approval(incident) => "Approval".to_owned(),
+        (Some(Phase::Remedying), None) if waits_for_proof(incident) => "Proof".to_owned(),
         (_, None) => "-".to_owned(),
     }
 }
@@ -235,6 +249,7 @@ mod tests {
 
     use super::*;
     use node_remedy_api::annotations::APPROVE;
+    use node_remedy_api::nodefence::RemedyStep;
     use node_remedy_model_cluster::interceptor::Open;
     use node_remedy_runtime::clock::timestamp;
     use node_remedy_runtime::leader_election::{Leadership, LeaseGate};
@@ -288,5 +303,25 @@ mod tests {
         let uid = one.metadata.uid.clone().unwrap();
         one.annotations_mut().insert(APPROVE.to_owned(), uid);
         assert_eq!(waiting(std::slice::from_ref(&one)), "", "it is approved");
+
+        let release = RemedyStep {
+            name: "release".to_owned(),
+            period: node_remedy_api::time::Span::default(),
+            clean_resource: false,
+            job: None,
+            cluster: Some(ClusterAction::Release),
+            method: None,
+            isolation_only: false,
+            plugin: None,
+        };
+        let fence = RemedyStep { name: "fence".to_owned(), cluster: None, ..release.clone() };
+        let status = one.status.as_mut().unwrap();
+        (status.phase, status.proof, status.remedy_step) = (Phase::Remedying, None, 0);
+        one.spec.ladder = vec![release.clone(), fence];
+        assert_eq!(waiting(std::slice::from_ref(&one)), "", "the next remedy has its turn");
+        one.spec.ladder = vec![release];
+        let told = waiting(std::slice::from_ref(&one));
+        assert!(told.contains("node-remedy confirm-off"), "{told}");
+        assert!(table(std::slice::from_ref(&one)).contains("Proof"), "{told}");
     }
 }

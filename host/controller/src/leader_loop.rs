@@ -127,7 +127,7 @@ impl<C: Cluster> LeaderLoop<C> {
     async fn take_over(&mut self) -> Result<(), ClusterError> {
         self.reconfigure().await;
         // What goes on from its record asks the gate at once, which counts who is not well.
-        self.look_for_unhealthy(&self.context.caches.nodes.all().keys().cloned().collect());
+        self.look_for_unhealthy(&self.context.caches.nodes.keys().into_iter().collect());
         let mut nodefences: Vec<NodeFence> = Vec::new();
         // One that cannot be read is told of with the configuration, and its node is left alone.
         let keep = |read: Read<NodeFence>| nodefences.extend(read);
@@ -155,7 +155,7 @@ impl<C: Cluster> LeaderLoop<C> {
             return Err(ClusterError::Conflict(format!("epoch {epoch} leads already")));
         }
         self.tidy().await;
-        self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
+        self.dirty.extend(self.context.caches.nodes.keys());
         Ok(())
     }
 
@@ -271,7 +271,7 @@ impl<C: Cluster> LeaderLoop<C> {
                 let found = self.context.caches.nodefences.find(&change.key);
                 if found.is_none() {
                     // It is gone, or cannot be read.
-                    self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
+                    self.dirty.extend(self.context.caches.nodes.keys());
                 }
                 if !self.context.caches.nodefences.unread().is_empty() {
                     self.dirty.insert(CONFIGURATION.to_owned());
@@ -281,14 +281,14 @@ impl<C: Cluster> LeaderLoop<C> {
                 found.map(|kept| kept.0.spec.node.name).or_else(|| Some(open()?.0.clone()))
             }
             "RemedyPause" => {
-                self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
+                self.dirty.extend(self.context.caches.nodes.keys());
                 if !self.context.caches.pauses.unread().is_empty() {
                     self.dirty.insert(CONFIGURATION.to_owned());
                 }
                 None
             }
             _ => {
-                self.dirty.extend(self.context.caches.nodes.all().keys().cloned());
+                self.dirty.extend(self.context.caches.nodes.keys());
                 self.dirty.insert(CONFIGURATION.to_owned());
                 None
             }

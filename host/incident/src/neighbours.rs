@@ -96,7 +96,7 @@ fn by_caches<C: Cluster>(
     let target = &incident.nodefence.spec.node.name;
     let others = nodes.values().filter(|node| node.name != *target);
     let lease_of = |name: &str| {
-        let told = leases.get(&lease_key(name));
+        let told = leases.get(&*lease_key(name));
         told.into_iter().chain(live.get(name)).max_by_key(|lease| lease.observed)
     };
     let mut found = Neighbours::Heard;

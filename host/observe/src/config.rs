@@ -435,7 +435,7 @@ pub fn facts_of(node: &PrunedNode) -> NodeFacts {
         name: node.name.clone(),
         labels: node.labels.clone(),
         annotations: node.annotations.clone(),
-        addresses: node.addresses.clone().into_iter().collect(),
+        addresses: node.addresses.clone(),
         internal_ips: node.internal_ips.clone(),
         provider_id: node.provider_id.clone().unwrap_or_default(),
         system_uuid: node.system_uuid.clone(),

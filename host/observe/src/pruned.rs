@@ -85,9 +85,9 @@ pub struct PrunedNode {
     /// `metadata.creationTimestamp`.
     pub created: Time,
     /// Labels, for selectors.
-    pub labels: BTreeMap<String, String>,
+    pub labels: LiteMap<String, String>,
     /// Annotations, for parameters taken from the node.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: LiteMap<String, String>,
     /// `spec.providerID`.
     pub provider_id: Option<String>,
     /// `status.nodeInfo.systemUUID`.
@@ -189,8 +189,8 @@ impl PrunedNode {
             uid: node.metadata.uid?,
             resource_version: node.metadata.resource_version.unwrap_or_default(),
             created: node.metadata.creation_timestamp.map_or(Time(0), |stamp| time_of(&stamp.0)),
-            labels: node.metadata.labels.unwrap_or_default(),
-            annotations: node.metadata.annotations.unwrap_or_default(),
+            labels: node.metadata.labels.unwrap_or_default().into_iter().collect(),
+            annotations: node.metadata.annotations.unwrap_or_default().into_iter().collect(),
             provider_id: spec.provider_id,
             system_uuid: fitting(&info.system_uuid),
             boot_id: fitting(&info.boot_id),

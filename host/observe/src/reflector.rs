@@ -77,7 +77,7 @@ where
         let key = key_of(&read);
         match read {
             Ok(object) => {
-                let seen = see(object, store.all().get(&key));
+                let seen = see(object, store.all().get(&*key));
                 objects.extend(seen.map(|seen| (key, seen)));
             }
             Err(one) => {
@@ -171,7 +171,7 @@ where
             return store.apply_unread(key, one);
         }
     };
-    let seen = see(object, store.all().get(&key));
+    let seen = see(object, store.all().get(&*key));
     match seen {
         Some(seen) => store.apply(key, seen),
         None => store.remove(&key),

@@ -31,14 +31,17 @@ impl Changed {
     }
 }
 
+/// Objects by key.
+pub type Objects<V> = BTreeMap<Rc<str>, V>;
+
 /// Objects of one kind, pruned to `V`.
 pub struct Store<V> {
     kind: &'static str,
-    objects: RefCell<BTreeMap<String, V>>,
+    objects: RefCell<Objects<V>>,
     /// The node that an object is about.
     node_of: fn(&V) -> Option<String>,
     /// Keys by node.
-    by_node: RefCell<BTreeMap<String, BTreeSet<String>>>,
+    by_node: RefCell<BTreeMap<String, BTreeSet<Rc<str>>>>,
     unread: RefCell<BTreeMap<String, Unread>>,
     synced: Cell<bool>,
     followed: Cell<bool>,
@@ -82,8 +85,13 @@ impl<V: PartialEq> Store<V> {
     }
 
     /// The objects, in key order.
-    pub fn all(&self) -> Ref<'_, BTreeMap<String, V>> {
+    pub fn all(&self) -> Ref<'_, Objects<V>> {
         self.objects.borrow()
+    }
+
+    /// The keys of the objects, in order.
+    pub fn keys(&self) -> Vec<String> {
+        self.objects.borrow().keys().map(ToString::to_string).collect()
     }
 
     /// Those that are there and cannot be read, in key order; none of them is among [`Self::all`].
@@ -115,10 +123,11 @@ impl<V: PartialEq> Store<V> {
         let node = (self.node_of)(&value);
         let before = self.take(&key);
         let same = before.as_ref() == Some(&value);
+        let kept: Rc<str> = key.as_str().into();
         if let Some(node) = node.clone() {
-            self.by_node.borrow_mut().entry(node).or_default().insert(key.clone());
+            self.by_node.borrow_mut().entry(node).or_default().insert(kept.clone());
         }
-        self.objects.borrow_mut().insert(key.clone(), value);
+        self.objects.borrow_mut().insert(kept, value);
         if !same {
             self.tell(key, node);
         }
@@ -158,26 +167,31 @@ impl<V: PartialEq> Store<V> {
 
     /// Replaces everything after a full list.
     pub fn replace(&self, objects: BTreeMap<String, V>, unread: BTreeMap<String, Unread>) {
-        let mut by_node: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        // Built at once from what is in order, a tree has no room left over.
+        let objects: Objects<V> =
+            objects.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        let mut keys: BTreeMap<String, Vec<Rc<str>>> = BTreeMap::new();
         for (key, value) in &objects {
             if let Some(node) = (self.node_of)(value) {
-                by_node.entry(node).or_default().insert(key.clone());
+                keys.entry(node).or_default().push(key.clone());
             }
         }
-        self.by_node.replace(by_node);
+        let by_node = keys.into_iter().map(|(node, keys)| (node, keys.into_iter().collect()));
+        self.by_node.replace(by_node.collect());
         let before = self.objects.replace(objects);
         let before_unread = self.unread.replace(unread);
         self.synced.set(true);
         self.followed.set(true);
         let changed: BTreeMap<String, Option<String>> = {
             let (now, now_unread) = (self.objects.borrow(), self.unread.borrow());
-            let is_same = |key: &String| {
+            let is_same = |key: &str| {
                 before.get(key) == now.get(key) && before_unread.get(key) == now_unread.get(key)
             };
-            let read = before.keys().chain(now.keys());
-            let all = read.chain(before_unread.keys()).chain(now_unread.keys());
-            let node_of = |key: &String| now.get(key).or(before.get(key)).and_then(self.node_of);
-            all.filter(|key| !is_same(key)).map(|key| (key.clone(), node_of(key))).collect()
+            let read = before.keys().chain(now.keys()).map(|key| &**key);
+            let unread = before_unread.keys().chain(now_unread.keys()).map(String::as_str);
+            let node_of = |key: &str| now.get(key).or(before.get(key)).and_then(self.node_of);
+            let changed = read.chain(unread).filter(|key| !is_same(key));
+            changed.map(|key| (key.to_owned(), node_of(key))).collect()
         };
         for (key, node) in changed {
             self.tell(key, node);

@@ -4,7 +4,7 @@
 //! Pauses and maintenances are read live like everything that allows a cut, but apart from it:
 //! where they cannot be read nothing is cut, and what is on its way back goes on (rule A2).
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -188,7 +188,7 @@ fn by_objects(
     mut vetoes: OperatorVetoes,
     live: &LiveVetoes,
     name: &str,
-    labels: Option<&BTreeMap<String, String>>,
+    labels: Option<&LiteMap<String, String>>,
     limits: &GateLimits,
     now: Time,
 ) -> OperatorVetoes {
@@ -245,7 +245,7 @@ fn is_marked(node: &PrunedNode, key: &str) -> bool {
 
 /// A pause, if it is for the node of these labels; one that names nodes unreadably is for all, and any is for a
 /// node whose labels nobody knows any more.
-fn pause(pause: &RemedyPause, labels: Option<&BTreeMap<String, String>>) -> Option<Pause> {
+fn pause(pause: &RemedyPause, labels: Option<&LiteMap<String, String>>) -> Option<Pause> {
     let selector = pause.spec.node_selector.as_deref().map(Selector::parse);
     let reason = match selector {
         Some(Ok(selector)) if labels.is_some_and(|labels| !selector.matches(labels)) => {

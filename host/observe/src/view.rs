@@ -212,7 +212,7 @@ pub fn gate_view(
     let members = pods.values().filter(|pod| pod.of_etcd).map(PackedPod::unpack);
     let etcd: BTreeMap<String, bool> = members.map(|pod| (pod.node, pod.ready)).collect();
     let health = nodes.values().map(|node| {
-        let lease = leases.get(&lease_key(&node.name));
+        let lease = leases.get(&*lease_key(&node.name));
         NodeHealth {
             name: node.name.clone(),
             ready: !caches.unhealthy.contains(&node.name)
@@ -249,7 +249,7 @@ pub fn gate_view(
         in_flight_on: in_flight()
             .map(|one| one.spec.node.name.clone())
             // Of whom it is not known where they are is asked before a slot is given, and not again.
-            .filter(|name| !held_by_us || nodes.contains_key(name))
+            .filter(|name| !held_by_us || nodes.contains_key(name.as_str()))
             .collect(),
         incidents: own
             .map_or_else(|| incident_rate::cached(caches, limits), |_| decide::Incidents::Begun),

@@ -172,7 +172,7 @@ fn settled<C: Cluster>(context: &Context<C>, wanted: &Rc<Source>) -> Option<Stan
 fn seen<C: Cluster>(context: &Context<C>, wanted: &Source) -> Option<String> {
     let map = wanted.spec.source.config_map.as_ref()?;
     let map = format!("{}/{}", context.calls.namespace, map.name);
-    context.caches.config_maps.all().get(&map)?.0.resource_version()
+    context.caches.config_maps.all().get(&*map)?.0.resource_version()
 }
 
 /// Sees that what one object wants is loaded; nothing that it does not trust is called any more.
@@ -221,7 +221,7 @@ fn resolved<C: Cluster>(
     before: Option<&Standing>,
 ) -> String {
     let spec = &wanted.spec;
-    let told = context.caches.plugins.all().get(&wanted.name).and_then(|object| {
+    let told = context.caches.plugins.all().get(wanted.name.as_str()).and_then(|object| {
         let loaded = &object.0.status.as_ref()?.loaded;
         let same =
             loaded.iter().rfind(|one| one.digest == spec.digest && one.source == spec.source);
@@ -262,8 +262,12 @@ fn to_have<C: Cluster>(context: &Context<C>, component: &Component) -> Option<Lo
     if context.calls.plugins.find(plugin, Some(digest)).is_ok() {
         return None;
     }
-    let status =
-        context.caches.plugins.all().get(plugin).and_then(|object| object.0.status.clone());
+    let status = context
+        .caches
+        .plugins
+        .all()
+        .get(plugin.as_str())
+        .and_then(|object| object.0.status.clone());
     status.unwrap_or_default().loaded.into_iter().rfind(|one| one.digest == *digest)
 }
 

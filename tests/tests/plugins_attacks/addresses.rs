@@ -1,7 +1,7 @@
 //! Attacks 1–8, 10–16, 20–22, 64: addresses that must not be reached, in every spelling. Whoever sits there
 //! listens, and counts; each is shown to count by a visitor of the test's own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Error, Result, ensure};
 use node_remedy_api::document::Document;
@@ -400,7 +400,8 @@ fn plans(address: &str, node: &NodeFacts) -> Result<Vec<Result<AdminGrant, Strin
 async fn a_nodes_own_word(host: &Host) -> Result<()> {
     let device = Device::start("10.9.0.7:623").await?;
     let thief = Device::start("127.0.0.1:623").await?;
-    let annotations = BTreeMap::from([("example.com/bmc".to_owned(), "127.0.0.1".to_owned())]);
+    let annotations =
+        [("example.com/bmc".to_owned(), "127.0.0.1".to_owned())].into_iter().collect();
     let node = NodeFacts { name: "w1".to_owned(), annotations, ..NodeFacts::default() };
     let how = "its annotation says 127.0.0.1, and its address is taken from there";
     let ask = |address: &str, grant| attempt("datagram").with("address", address).under(grant);

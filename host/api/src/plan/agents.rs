@@ -76,7 +76,7 @@ const COMMON: Table = &[
 /// What every agent has beside them; a plugin from outside may call a parameter of its own so.
 const AGENT: Table = &[
     ("port_as_ip", Meaning::Given(NO, "no: the device is ip=, the plug is plug=")),
-    ("missing_as_off", Meaning::Given(NO, "no: a machine that is not found is not thereby off")),
+    ("missing_as_off", Meaning::Given(NO, "no: not found does not mean off")),
     ("method", Meaning::Given(&["onoff"], "onoff: a machine is switched off and on, never cycled")),
     ("stonith_status_sleep", Meaning::Ignored),
     ("disable_timeout", Meaning::Ignored),

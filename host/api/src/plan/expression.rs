@@ -1,6 +1,7 @@
 //! `${…}` in parameters: the few things that may be taken from a node, and nothing else. No
 //! functions, no conditions: a parameter that needs them belongs into an inventory.
 
+use litemap::LiteMap;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -14,11 +15,11 @@ pub struct NodeFacts {
     /// `metadata.name`.
     pub name: String,
     /// `metadata.labels`.
-    pub labels: BTreeMap<String, String>,
+    pub labels: LiteMap<String, String>,
     /// `metadata.annotations`.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: LiteMap<String, String>,
     /// `status.addresses`, the first of each type.
-    pub addresses: BTreeMap<String, String>,
+    pub addresses: LiteMap<String, String>,
     /// All of `status.addresses` that are of type InternalIP.
     pub internal_ips: Vec<String>,
     /// `spec.providerID`; empty where there is none.

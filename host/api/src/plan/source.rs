@@ -1,6 +1,7 @@
 //! A fence configuration that has been read: what is common to `FenceConfiguration` and to the
 //! ConfigMaps of the two proposals. From it a plan is made for one node at a time.
 
+use litemap::LiteMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -101,7 +102,7 @@ pub struct FencedTwice {
 /// The one configuration for a node: one that names it before one that selects it.
 pub fn for_node<'a>(
     node: &str,
-    labels: &BTreeMap<String, String>,
+    labels: &LiteMap<String, String>,
     sources: impl IntoIterator<Item = &'a FenceSource>,
 ) -> Result<Option<&'a FenceSource>, FencedTwice> {
     let (mut named, mut selecting) = (Vec::new(), Vec::new());

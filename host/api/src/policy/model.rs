@@ -1,5 +1,6 @@
 //! What is done about which nodes.
 
+use litemap::LiteMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::numbers::{GateLimits, RepeatAlarm, RunPolicy};
@@ -99,7 +100,7 @@ pub struct SelectedTwice {
 
 impl Policy {
     /// Whether this policy is for a node with these labels.
-    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn selects(&self, labels: &LiteMap<String, String>) -> bool {
         self.selector.as_ref().is_none_or(|selector| selector.matches(labels))
     }
 }
@@ -160,7 +161,7 @@ impl Policy {
 /// The one policy for a node, if there is one.
 pub fn for_node<'a>(
     node: &str,
-    labels: &BTreeMap<String, String>,
+    labels: &LiteMap<String, String>,
     policies: impl IntoIterator<Item = &'a Policy>,
 ) -> Result<Option<&'a Policy>, SelectedTwice> {
     let mut selecting = policies.into_iter().filter(|policy| policy.selects(labels));

@@ -3,11 +3,10 @@
 //! A node is heard by a renewal that is clearly later than the switching. It is silent when two
 //! renewals are overdue, and what was on its way had time to arrive.
 
-use std::collections::BTreeMap;
-
 use node_remedy_decide::{Span, Time};
 use node_remedy_observe::caches::lease_key;
 use node_remedy_observe::pruned::PrunedLease;
+use node_remedy_observe::store::Objects;
 
 /// A renewal that was on its way when the plug was switched may arrive so much later.
 pub(super) const ON_ITS_WAY: Span = Span::seconds(5);
@@ -38,14 +37,14 @@ enum Sign {
 /// What is told of `nodes` since a plug was switched at `since`.
 pub(super) fn told<'a>(
     target: &str,
-    nodes: impl Iterator<Item = &'a String>,
-    leases: &BTreeMap<String, PrunedLease>,
+    nodes: impl Iterator<Item = &'a str>,
+    leases: &Objects<PrunedLease>,
     since: Time,
     now: Time,
 ) -> LeaseFinding {
     let (mut silent, mut is_awaited, mut of_target) = (Vec::new(), false, Sign::Awaited);
     for node in nodes {
-        let lease = leases.get(&lease_key(node));
+        let lease = leases.get(&*lease_key(node));
         if node == target {
             of_target = sign(lease, since, since, now);
             continue;
@@ -55,7 +54,7 @@ pub(super) fn told<'a>(
         match sign(lease, since, missed_from, now) {
             Sign::Heard => {}
             Sign::Awaited => is_awaited = true,
-            Sign::Silent => silent.push(node.clone()),
+            Sign::Silent => silent.push(node.to_owned()),
         }
     }
     if !silent.is_empty() {
@@ -116,14 +115,14 @@ mod tests {
     }
 
     fn say(a: &[i64], b: &[i64], c: Option<&[i64]>, now: i64) -> LeaseFinding {
-        let nodes = ["a", "b", "c"].map(str::to_owned);
-        let mut leases = BTreeMap::new();
+        let nodes = ["a", "b", "c"];
+        let mut leases = Objects::new();
         for (name, renewed) in [("a", Some(a)), ("b", Some(b)), ("c", c)] {
             if let Some(renewed) = renewed {
-                leases.insert(lease_key(name), lease(name, renewed));
+                leases.insert(lease_key(name).into(), lease(name, renewed));
             }
         }
-        told("a", nodes.iter(), &leases, CUT, at(now))
+        told("a", nodes.into_iter(), &leases, CUT, at(now))
     }
 
     #[test]

@@ -226,7 +226,13 @@ impl<'a, C: Cluster> Trial<'a, C> {
             let told = {
                 let mirror = &self.bench.mirror;
                 let (nodes, leases) = (mirror.nodes.all(), mirror.leases.all());
-                observe::told(&self.node.name, nodes.keys(), &leases, since, now)
+                observe::told(
+                    &self.node.name,
+                    nodes.keys().map(|name| &**name),
+                    &leases,
+                    since,
+                    now,
+                )
             };
             match told {
                 LeaseFinding::All => return Ok(Fell::Nobody),

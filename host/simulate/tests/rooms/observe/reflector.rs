@@ -73,7 +73,7 @@ fn an_object_that_cannot_be_read_hides_no_other() {
         let kept = tokio::task::spawn_local(kept);
         let mut until = async |read: &[&str], unread: &[&str]| {
             let names = |all: Vec<String>, named: &[&str]| all == named;
-            while !names(store.all().keys().cloned().collect(), read)
+            while !names(store.keys(), read)
                 || !names(store.unread().keys().cloned().collect(), unread)
             {
                 changed.recv().await.unwrap();
