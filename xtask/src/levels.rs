@@ -12,20 +12,21 @@ use crate::setup::Part;
 use crate::table;
 
 pub(crate) const HELP: &str = "\
-Sets up what the levels need, runs them, and prints each one's result. Without a level: all.
+Sets up what the levels need, runs them, and prints each one's result. Without a level: all but those marked
+long, which `--all` adds.
 
   unit       every crate's own tests
   exhaustive everything that can happen to two controllers and one machine
-  crash      calls of the scenarios in tests/scenarios going wrong in every way, for 2 minutes at most;
+  crash      (long) calls of the scenarios in tests/scenarios going wrong in every way, for 2 minutes at most;
              `cargo xtask sim --crash` plays all of them
-  bugs       every scenario of tests/scenarios and tests/seams ends as it says; bugs seeded on purpose, each to be
+  bugs       (long) every scenario of tests/scenarios and tests/seams ends as it says; bugs seeded on purpose, each to be
              found by the corpus of attacks, a scenario, or runs drawn from seeds; `cargo xtask sim --bugs`
              seeks each with all of them
-  swarm      three minutes of runs drawn from seeds; `cargo xtask sim` plays more
+  swarm      (long) three minutes of runs drawn from seeds; `cargo xtask sim` plays more
   sim        whole clusters in virtual time
   plugins    the built components against simulated devices
   apiserver  against a real control plane
-  e2e        node-remedy on a real control plane, machines with simulated BMCs
+  e2e        (long) node-remedy on a real control plane, machines with simulated BMCs
   examples   every file of examples/
 
 Levels that wait for real time (plugins, apiserver, e2e) run one after the other beside those that
@@ -34,7 +35,8 @@ A level whose part is missing is skipped with the reason; with CI=true that is a
 Output of what runs is kept in target/logs.
 
 Examples:
-  cargo xtask test
+  cargo xtask test              # a quarter of an hour
+  cargo xtask test --all        # what continuous integration runs
   cargo xtask test unit sim
 ";
 
@@ -45,6 +47,8 @@ const CLUSTERS_AT_ONCE: &str = "--test-threads=2";
 struct Level {
     name: &'static str,
     lane: Lane,
+    /// Runs only where it is named, or all are asked for.
+    is_long: bool,
     needs: &'static [Part],
     /// Tests of this level that use these say so and pass without.
     likes: &'static [Part],
@@ -60,6 +64,8 @@ enum Lane {
     Waiting,
 }
 
+/// The argument that asks for the long levels, too.
+const ALL: &str = "--all";
 /// The level that ends with tables.
 const PLUGINS: &str = "plugins";
 const TESTS: &str = "node-remedy-tests";
@@ -81,6 +87,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "unit",
         lane: Lane::Computing,
+        is_long: false,
         // The node-remedy crate embeds the plugins.
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[Part::DebianPackages, Part::PythonVenv],
@@ -104,6 +111,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "exhaustive",
         lane: Lane::Computing,
+        is_long: false,
         needs: &[],
         likes: &[],
         runs: &[
@@ -114,6 +122,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "crash",
         lane: Lane::Computing,
+        is_long: true,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
         runs: &[played!("--crash", "--for", "2")],
@@ -121,6 +130,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "bugs",
         lane: Lane::Computing,
+        is_long: true,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
         runs: &[
@@ -131,6 +141,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "swarm",
         lane: Lane::Computing,
+        is_long: true,
         needs: &[Part::WasmTarget, Part::Plugins],
         likes: &[],
         runs: &[played!("--seeds", "8000", "--for", "3")],
@@ -138,6 +149,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "sim",
         lane: Lane::Computing,
+        is_long: false,
         needs: &[Part::WasmTarget, Part::Plugins, Part::Binary],
         likes: &[],
         // Device simulators have `sim_` in their names too.
@@ -157,6 +169,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: PLUGINS,
         lane: Lane::Waiting,
+        is_long: false,
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
@@ -178,6 +191,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "apiserver",
         lane: Lane::Waiting,
+        is_long: false,
         needs: &[
             Part::DebianPackages,
             Part::PythonVenv,
@@ -199,6 +213,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "e2e",
         lane: Lane::Waiting,
+        is_long: true,
         needs: &[
             Part::WasmTarget,
             Part::DebianPackages,
@@ -214,6 +229,7 @@ const LEVELS: [Level; 10] = [
     Level {
         name: "examples",
         lane: Lane::Computing,
+        is_long: false,
         needs: &[Part::WasmTarget, Part::Plugins, Part::Binary],
         likes: &[],
         runs: &[&["test", "--package", TESTS, "--test", "levels", "--", "examples_"]],
@@ -275,13 +291,18 @@ fn tell_failures(results: &[Ran]) {
 
 /// The levels that were asked for, in their own order.
 fn choose(names: &[&str]) -> Result<Vec<&'static Level>> {
-    for name in names {
+    let are_all = names == [ALL];
+    for name in names.iter().filter(|_| !are_all) {
         if !LEVELS.iter().any(|level| level.name == *name) {
             let known: Vec<_> = LEVELS.iter().map(|level| level.name).collect();
             bail!("there is no level {name:?}; the levels are {}", known.join(", "));
         }
     }
-    Ok(LEVELS.iter().filter(|level| names.is_empty() || names.contains(&level.name)).collect())
+    let is_chosen = |level: &&Level| match names {
+        [] => !level.is_long,
+        _ => are_all || names.contains(&level.name),
+    };
+    Ok(LEVELS.iter().filter(is_chosen).collect())
 }
 
 fn run_level(level: &'static Level) -> Ran {
@@ -432,7 +453,11 @@ mod tests {
             choose(arguments).unwrap().iter().map(|level| level.name).collect()
         };
         assert_eq!(names(&["e2e", "unit"]), ["unit", "e2e"]);
-        assert_eq!(names(&[]).len(), LEVELS.len());
+        let long = ["crash", "bugs", "swarm", "e2e"];
+        assert!(names(&[]).iter().all(|name| !long.contains(name)));
+        assert_eq!(names(&[]).len() + long.len(), LEVELS.len());
+        assert_eq!(names(&["--all"]).len(), LEVELS.len());
+        assert!(choose(&["--all", "unit"]).is_err(), "it stands alone");
         assert!(choose(&["units"]).err().unwrap().to_string().contains("units"));
     }
 

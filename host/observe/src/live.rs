@@ -20,8 +20,9 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 
 use crate::caches::{Caches, NODE_LEASES, lease_key};
 use crate::node_events::PrunedEvent;
-use crate::packed_pod::PackedPod;
-use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode, PrunedPod};
+use crate::pods::PackedPod;
+use crate::pods::PrunedPod;
+use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode};
 use crate::vetoes;
 use crate::vetoes::LiveVetoes;
 

@@ -20,10 +20,9 @@ use crate::condition_history::status_of;
 use crate::live::Facts;
 use crate::node_events::PrunedEvent;
 use crate::nodefences::{holds_slot, is_open, last_ended};
-use crate::packed_pod::PackedPod;
-use crate::pruned::{
-    OUT_OF_SERVICE, PrunedAttachment, PrunedLease, PrunedNode, PrunedPod, QUARANTINE,
-};
+use crate::pods::PackedPod;
+use crate::pods::PrunedPod;
+use crate::pruned::{OUT_OF_SERVICE, PrunedAttachment, PrunedLease, PrunedNode, QUARANTINE};
 use crate::volumes::Volumes;
 use crate::{incident_rate, unread};
 

@@ -15,7 +15,8 @@ use node_remedy_decide::{
 };
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
-use crate::pruned::{Mounted, PrunedAttachment, PrunedPod};
+use crate::pods::{Mounted, PrunedPod};
+use crate::pruned::PrunedAttachment;
 
 /// Claims read at once.
 const READS_AT_ONCE: usize = 16;

@@ -1,7 +1,8 @@
 //! What speaks against switching a node's plug off to try it. Pure: it looks at what was read.
 
 use node_remedy_decide::{ClosedDevice, OperatorVetoes};
-use node_remedy_observe::pruned::{PrunedNode, PrunedPod};
+use node_remedy_observe::pods::PrunedPod;
+use node_remedy_observe::pruned::PrunedNode;
 
 /// What was read of the cluster before a plug is switched off.
 #[derive(Debug, Clone)]
