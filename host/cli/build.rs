@@ -15,14 +15,15 @@ fn main() {
 }
 
 /// Functions whose code is the same become one, a tenth of the binary. Nothing compares addresses of functions to tell
-/// them apart. Asked only of the linker that Rust brings for this target: GNU's does not know the option.
+/// them apart. Asked of the linker that Rust's own toolchain brings for this target, which `rust-toolchain.toml` pins;
+/// GNU's does not know the option: `NODE_REMEDY_FOLD=0` builds with that one.
 fn fold_same_code() {
+    println!("cargo::rerun-if-env-changed=NODE_REMEDY_FOLD");
     let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|found| found == value);
-    if is("PROFILE", "release")
-        && is("CARGO_CFG_TARGET_ARCH", "x86_64")
+    let is_own_linker = is("CARGO_CFG_TARGET_ARCH", "x86_64")
         && is("CARGO_CFG_TARGET_OS", "linux")
-        && is("CARGO_CFG_TARGET_ENV", "gnu")
-    {
+        && is("CARGO_CFG_TARGET_ENV", "gnu");
+    if is("PROFILE", "release") && is_own_linker && !is("NODE_REMEDY_FOLD", "0") {
         println!("cargo::rustc-link-arg-bin=node-remedy=-Wl,--icf=all");
     }
 }

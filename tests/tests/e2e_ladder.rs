@@ -99,7 +99,7 @@ async fn a_repair_fails_and_the_fence_has_its_turn() -> Result<()> {
     let run = status(&incident, "/jobRuns/0");
     assert_eq!(run["end"]["outcome"], "Failed", "{run}");
     assert!(run["end"]["detail"].as_str().is_some_and(|text| text.contains(LAST_WORDS)), "{run}");
-    assert_eq!(*status(&incident, "/remedy step"), 1);
+    assert_eq!(*status(&incident, "/remedyStep"), 1);
     let pod = repaired_from_elsewhere(&scenario).await?;
     assert_eq!(run["pod"], *pod);
     let node = scenario.cluster.node(&scenario.node).await?;
@@ -200,7 +200,7 @@ async fn one_method_has_its_turn_before_the_fence() -> Result<()> {
     scenario.lose_node()?;
     scenario.ends_well().await?;
     let incident = scenario.incident("over", |incident| is_in_phase(incident, "Final")).await?;
-    assert_eq!(*status(&incident, "/remedy step"), 1);
+    assert_eq!(*status(&incident, "/remedyStep"), 1);
     let calls = status(&incident, "/operations").as_array().cloned().unwrap_or_default();
     let text = |call: &Value, field| call.get(field).and_then(Value::as_str).map(str::to_owned);
     let effects = calls.iter().filter(|call| text(call, "action").as_deref() != Some("status"));

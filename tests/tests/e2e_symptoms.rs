@@ -33,7 +33,7 @@ fn sick() -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_ready_and_ill_is_remedied() -> Result<()> {
     let installation = Installation { threshold: sick(), ..Installation::default() };
-    let scenario = Scenario::begin("e2e-signs", &installation).await?;
+    let scenario = Scenario::begin("e2e-symptoms", &installation).await?;
     let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
 

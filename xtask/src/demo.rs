@@ -18,7 +18,7 @@ virtual time; the policy, the controller and the plugin are those that run in pr
 go to target/demo, the build's output to target/logs. Five to twelve minutes from a fresh clone on two
 cores, ten seconds after that.
 
-With --cluster the first timeline happens on a real control plane, with simulated machines behind
+With --cluster the first scenario happens on a real control plane, with simulated machines behind
 OpenIPMI's simulator. It sets up what that needs (Go, Debian packages): five to ten minutes the
 first time, one and a half after that. With --cluster --keep the cluster stays until Ctrl-C.
 
@@ -28,7 +28,7 @@ Examples:
   cargo xtask demo --cluster --keep
 ";
 
-/// What the timeline on a real control plane is made of.
+/// What the scenario on a real control plane is made of.
 const CLUSTER_PARTS: [Part; 3] = [Part::DebianPackages, Part::ControlPlane, Part::Plugins];
 
 /// Below the root.
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The first timeline on a real control plane; what happens there is told by a program of its own,
+/// The first scenario on a real control plane; what happens there is told by a program of its own,
 /// which is built with the fixtures of the tests.
 fn on_a_cluster(is_kept: bool) -> Result<()> {
     println!("node-remedy demo: a lost node on a real control plane, in 5 steps after setting up.");
@@ -87,12 +87,12 @@ fn on_a_cluster(is_kept: bool) -> Result<()> {
         part.provide().with_context(|| format!("no {}", part.name()))?;
     }
     run_logged("building the demo", BUILD_LOG, &mut with_node_remedy("node-remedy-demo"))?;
-    println!("set up in {whole}; the timeline takes about a minute");
-    let mut timeline = Command::new(at("target/debug/node-remedy-demo"));
+    println!("set up in {whole}; the scenario takes about a minute");
+    let mut scenario = Command::new(at("target/debug/node-remedy-demo"));
     let keep = is_kept.then_some("--keep");
-    let status = timeline.current_dir(root()).args(keep).status()?;
+    let status = scenario.current_dir(root()).args(keep).status()?;
     if !status.success() {
-        bail!("the timeline ended with {status}");
+        bail!("the scenario ended with {status}");
     }
     println!("all of it took {whole}");
     Ok(())
@@ -100,7 +100,7 @@ fn on_a_cluster(is_kept: bool) -> Result<()> {
 
 /// The first line: what will be shown, in how many steps, how long it takes.
 fn opening(was_built: bool) -> String {
-    let timelines: Vec<&str> = STEPS.iter().filter_map(Step::timeline).collect();
+    let scenarios: Vec<&str> = STEPS.iter().filter_map(Step::scenario).collect();
     let long = if was_built {
         "ten seconds if nothing changed"
     } else {
@@ -108,14 +108,14 @@ fn opening(was_built: bool) -> String {
     };
     format!(
         "node-remedy demo: three simulated runs ({}), in {} steps; about {long}.",
-        timelines.join("; "),
+        scenarios.join("; "),
         STEPS.len(),
     )
 }
 
 impl Step {
     /// What is told, where it tells something.
-    fn timeline(&self) -> Option<&'static str> {
+    fn scenario(&self) -> Option<&'static str> {
         match self.work {
             Work::Simulate(_) => Some(self.title),
             Work::BuildPlugins | Work::BuildBinary => None,
@@ -161,20 +161,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_names_every_timeline_and_the_number_of_steps() {
+    fn the_first_line_names_every_scenario_and_the_number_of_steps() {
         for was_built in [true, false] {
             let line = opening(was_built);
             assert!(line.contains("5 steps") && line.lines().count() == 1, "{line}");
-            assert_eq!(STEPS.iter().filter_map(Step::timeline).count(), 3);
+            assert_eq!(STEPS.iter().filter_map(Step::scenario).count(), 3);
             assert!(
-                STEPS.iter().filter_map(Step::timeline).all(|timeline| line.contains(timeline))
+                STEPS.iter().filter_map(Step::scenario).all(|scenario| line.contains(scenario))
             );
         }
         assert!(opening(false).contains("minutes"));
     }
 
     #[test]
-    fn every_timeline_has_its_scenario() {
+    fn every_step_has_its_scenario() {
         for step in &STEPS {
             if let Work::Simulate(name) = step.work {
                 assert!(at(&format!("examples/scenarios/{name}.yaml")).is_file(), "{name}");

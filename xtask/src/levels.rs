@@ -292,6 +292,9 @@ fn tell_failures(results: &[Ran]) {
 /// The levels that were asked for, in their own order.
 fn choose(names: &[&str]) -> Result<Vec<&'static Level>> {
     let are_all = names == [ALL];
+    if !are_all && names.contains(&ALL) {
+        bail!("found {ALL} beside levels, expected one or the other");
+    }
     for name in names.iter().filter(|_| !are_all) {
         if !LEVELS.iter().any(|level| level.name == *name) {
             let known: Vec<_> = LEVELS.iter().map(|level| level.name).collect();

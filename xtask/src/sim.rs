@@ -26,8 +26,8 @@ and told with seed, commit and log; they are in target/runs with their logs and 
   --output json  the summary as one object: rates, violations, the shortest runs, coverage
   --crash        plays the scenarios of tests/scenarios with each of their calls going wrong in each
                  way; with --only NAME those of one scenario
-  --bugs         sows each of the known bugs, one at a time, and says how many runs find it
-  --bug BUG      sows this one
+  --bugs         seeds each of the known bugs, one at a time, and says how many runs find it
+  --bug BUG      seeds this one
   --first-only   of each bug only what finds it first
   --write FILE   writes the table of bugs into FILE; it belongs into tests/swarm/bugs.md
 

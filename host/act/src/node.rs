@@ -54,7 +54,7 @@ pub enum NodeChange {
     Uncordon,
     /// Say which pod remedies the node, and since when. In one patch: a node that half of it was written to would be
     /// signed anew at each look, with another time.
-    Symptom {
+    RemediationPod {
         /// The pod's name.
         pod: String,
         /// RFC 3339.
@@ -102,7 +102,7 @@ fn patch_for(node: &Node, change: &NodeChange) -> Result<Option<Patch>, ClusterE
         NodeChange::LiftOutOfService => in_service(node),
         NodeChange::Cordon { nodefence } => cordon(node, nodefence),
         NodeChange::Uncordon => uncordon(node),
-        NodeChange::Symptom { pod, since } => {
+        NodeChange::RemediationPod { pod, since } => {
             annotate_all(node, &[(REMEDIATION_TIME, since), (REMEDIATION_POD, pod)])
         }
         NodeChange::Annotate { key, value } => annotate(node, key, value.as_deref()),
@@ -352,13 +352,13 @@ mod tests {
 
     #[test]
     fn pod_and_time_of_a_remedy_are_written_at_once() {
-        let symptom = NodeChange::Symptom { pod: "p".to_owned(), since: "s".to_owned() };
+        let change = NodeChange::RemediationPod { pod: "p".to_owned(), since: "s".to_owned() };
         let all = json!({REMEDIATION_TIME: "s", REMEDIATION_POD: "p"});
         for before in [Value::Null, json!({REMEDIATION_TIME: "r", REMEDIATION_POD: "o"})] {
-            let signed = after(&node(json!({}), before), &symptom).unwrap();
+            let signed = after(&node(json!({}), before), &change).unwrap();
             assert_eq!(signed["metadata"]["annotations"], all);
         }
-        assert_eq!(after(&node(json!({}), all), &symptom), None);
+        assert_eq!(after(&node(json!({}), all), &change), None);
     }
 
     #[test] // promise: A16

@@ -13,7 +13,7 @@ use node_remedy_observe::caches::Caches;
 use node_remedy_observe::device_quarantine;
 use node_remedy_runtime::cluster::{At, Cluster, DeleteHow};
 
-/// Two weeks are kept whatever their number: questions about a run are asked within them.
+/// Two weeks are kept whatever their number: questions about an incident are asked within them.
 const KEPT: Span = Span::minutes(14 * 24 * 60);
 /// So many of each node are kept whatever their age.
 const KEPT_PER_NODE: usize = 10;

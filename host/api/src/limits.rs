@@ -22,9 +22,9 @@ pub const REMEDY_STEPS_MAX: usize = 5;
 pub const SYMPTOMS_MAX: usize = 16;
 /// Parts of one `all` or `any`.
 pub const SYMPTOM_PARTS_MAX: usize = 8;
-/// Reasons or sources that one sign names.
+/// Reasons or sources that one symptom names.
 pub const SYMPTOM_WORDS_MAX: usize = 16;
-/// Events or changes that a sign counts to.
+/// Events or changes that a symptom counts to.
 pub const SYMPTOM_COUNT_MAX: u32 = 100;
 /// Labels by which failure domains are told apart: zone, room, rack, switch, two PDUs, with room.
 pub const TOPOLOGIES_MAX: usize = 8;

@@ -14,7 +14,7 @@ use expect_test::Expect;
 use self::config_maps::NODE;
 use self::fence_configurations::FENCE;
 use self::policies::POLICY;
-pub(crate) use self::symptoms::SIGNS;
+pub(crate) use self::symptoms::SYMPTOMS;
 use crate::{lines, read};
 
 /// Replaces one text of a valid document by another and reads it: one row of the table.
@@ -29,7 +29,7 @@ fn check(valid: &str, from: &str, to: &str, expected: Expect) {
 
 #[test]
 fn the_documents_of_these_tables_are_valid_before_they_are_spoilt() {
-    for valid in [POLICY, FENCE, NODE, SIGNS] {
+    for valid in [POLICY, FENCE, NODE, SYMPTOMS] {
         assert_eq!(lines(&read(&[("f.yaml", valid)]).problems), "");
     }
 }

@@ -86,7 +86,7 @@ fn a_remedy_may_be_a_plugin_by_its_name() {
 /// What is written of a symptom is read as the very same one, whichever it is.
 #[test]
 fn a_symptom_of_every_kind_comes_back_from_its_record() {
-    let configuration = read(&[("symptoms.yaml", crate::bad_input::SIGNS)]);
+    let configuration = read(&[("symptoms.yaml", crate::bad_input::SYMPTOMS)]);
     let policy = &configuration.policies[0];
     expect![[r#"
         Enforce false

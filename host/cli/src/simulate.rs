@@ -1,4 +1,4 @@
-//! `simulate` and `snapshot`: the policy, and the very plugins, tried before the run.
+//! `simulate` and `snapshot`: the policy, and the very plugins, tried before anything breaks.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

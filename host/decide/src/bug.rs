@@ -1,7 +1,7 @@
 //! Bugs that can be seeded on purpose, to see that tests find them.
 //!
 //! Each removes one check, or changes one behaviour. Only a build with the feature `seeded-bugs`
-//! can sow one; in every other build [`guard`] is its condition and nothing more.
+//! can seed one; in every other build [`guard`] is its condition and nothing more.
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $bug:ident = $name:literal breaks $invariant:literal,)*) => {
@@ -466,7 +466,7 @@ pub const fn is_seeded(_: Bug) -> bool {
 }
 
 #[cfg(feature = "seeded-bugs")]
-pub use seeded::{is_seeded, sow};
+pub use seeded::{is_seeded, seed_bug};
 
 #[cfg(feature = "seeded-bugs")]
 mod seeded {
@@ -478,7 +478,7 @@ mod seeded {
     static SEEDED: AtomicU8 = AtomicU8::new(0);
 
     /// Seeds a bug in this whole process, instead of the one before.
-    pub fn sow(bug: Option<Bug>) {
+    pub fn seed_bug(bug: Option<Bug>) {
         SEEDED.store(bug.map_or(0, |bug| bug as u8 + 1), Ordering::SeqCst);
     }
 

@@ -62,7 +62,7 @@ pub enum Effect {
     /// `Event::Decided`.
     AskRemedy(u32),
     /// Annotate the Node with the pod that remedies it, and the time.
-    SymptomNode {
+    AnnotateNode {
         /// The pod's name.
         pod: String,
     },

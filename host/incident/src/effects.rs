@@ -174,7 +174,7 @@ impl<C: Cluster> Incident<C> {
             }
             Effect::StopJob(number) => self.while_allowed(effect, self.stop_job(*number)).await?,
             Effect::AskRemedy(number) => self.ask_remedy(*number),
-            Effect::SymptomNode { pod } => self.symptom(effect, pod).await?,
+            Effect::AnnotateNode { pod } => self.annotate_node(effect, pod).await?,
             // Released before anything else.
             Effect::OutOfService
             | Effect::DeletePods(_)
@@ -217,7 +217,7 @@ impl<C: Cluster> Incident<C> {
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::AskRemedy(_)
-            | Effect::SymptomNode { .. } => Ok(()),
+            | Effect::AnnotateNode { .. } => Ok(()),
         }
     }
 
@@ -314,9 +314,9 @@ impl<C: Cluster> Incident<C> {
     }
 
     /// Says on the Node which pod remedies it, and since when.
-    async fn symptom(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
+    async fn annotate_node(&self, effect: &Effect, pod: &str) -> Result<(), ClusterError> {
         let since = timestamp(self.context.clock.now()).to_string();
-        self.change(effect, NodeChange::Symptom { pod: pod.to_owned(), since }).await
+        self.change(effect, NodeChange::RemediationPod { pod: pod.to_owned(), since }).await
     }
 
     async fn change(&self, effect: &Effect, change: NodeChange) -> Result<(), ClusterError> {
@@ -489,7 +489,7 @@ fn withheld(effect: &Effect, lease_ms: u64, view_age: Option<Span>) -> Option<&'
         | Effect::DeleteNode
         | Effect::StartJob(_)
         | Effect::StopJob(_)
-        | Effect::SymptomNode { .. } => true,
+        | Effect::AnnotateNode { .. } => true,
     };
     if is_write && lease_ms == 0 {
         return Some("the leader lease has run out");

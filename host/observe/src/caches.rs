@@ -99,7 +99,9 @@ impl Caches {
     pub fn new(changes: &mpsc::UnboundedSender<Changed>) -> Rc<Self> {
         Rc::new(Self {
             nodes: Store::new("Node", changes.clone()),
-            pods: Store::by_node("Pod", changes.clone(), |pod: &PackedPod| Some(pod.unpack().node)),
+            pods: Store::by_node("Pod", changes.clone(), |pod: &PackedPod| {
+                Some(pod.node.to_string())
+            }),
             attachments: Store::by_node("VolumeAttachment", changes.clone(), |one| {
                 Some(one.node.clone())
             }),
@@ -168,7 +170,7 @@ impl Caches {
         let mut keep = Keeper { cluster, heard, tasks };
         keep.up(all(), &self.nodes, see_node);
         keep.up(all(), &self.pods, |pod: Pod, _: Option<&PackedPod>| {
-            PackedPod::of(&PrunedPod::of(pod)?)
+            Some(PackedPod::of(&PrunedPod::of(pod)?))
         });
         keep.up(all(), &self.attachments, |one: VolumeAttachment, _: Option<&PrunedAttachment>| {
             PrunedAttachment::of(one)

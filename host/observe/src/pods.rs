@@ -164,15 +164,22 @@ const ETCD_PODS: [(&str, &str, &str); 2] =
 pub struct PackedPod {
     /// A member of etcd: those are looked for among all.
     pub of_etcd: bool,
+    /// The node that it is bound to; empty while unscheduled.
+    pub node: Box<str>,
     /// In postcard's format, which only this process reads.
     bytes: Box<[u8]>,
 }
 
 impl PackedPod {
-    /// Packs it. `None` never comes: no field of a pod is of a kind that the format lacks.
-    pub fn of(pod: &PrunedPod) -> Option<Self> {
-        let bytes = postcard::to_stdvec(pod).ok()?.into_boxed_slice();
-        Some(Self { of_etcd: pod.of_etcd, bytes })
+    /// Packs it.
+    #[expect(
+        clippy::expect_used,
+        reason = "a pod that went missing would be taken for one that is gone"
+    )]
+    pub fn of(pod: &PrunedPod) -> Self {
+        let bytes = postcard::to_stdvec(pod).expect("strings, lists and flags are packed");
+        let node = pod.node.as_str().into();
+        Self { of_etcd: pod.of_etcd, node, bytes: bytes.into_boxed_slice() }
     }
 
     /// The pod.
@@ -209,13 +216,13 @@ mod tests {
             volumes: vec![Mounted::Claim("data-database-0".to_owned()), Mounted::Inline],
             finalizers: vec!["example.org/hold".to_owned()],
         };
-        let packed = PackedPod::of(&pod).unwrap();
+        let packed = PackedPod::of(&pod);
         assert!(packed.of_etcd);
         assert!(packed.bytes.len() < 150, "{} bytes", packed.bytes.len());
         assert_eq!(packed.unpack(), pod);
         for deletion in [Deletion::NotAsked, Deletion::AtOnce] {
             let other = PrunedPod { deletion, of_etcd: false, ..pod.clone() };
-            let again = PackedPod::of(&other).unwrap();
+            let again = PackedPod::of(&other);
             assert_ne!(again, packed);
             assert_eq!(again.unpack(), other);
         }

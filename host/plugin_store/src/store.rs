@@ -118,7 +118,7 @@ impl Plugins {
         self
     }
 
-    /// The built-in plugins as they are loaded, and none from outside: for another process of a timeline.
+    /// The built-in plugins as they are loaded, and none from outside: for another process of a run.
     #[must_use]
     pub fn of_another_process(&self) -> Self {
         Self { outside: Arc::default(), ..self.clone() }

@@ -222,7 +222,7 @@ mod tests {
     use crate::types::ExchangeRecord;
 
     #[test]
-    fn a_secret_of_two_lines_is_redacted_out_of_standard_error() {
+    fn a_secret_of_two_lines_is_redacted_of_standard_error() {
         let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct\nhorse".to_vec()) };
         let call = Call {
             credentials: BTreeMap::from([("key".to_owned(), secret)]),
@@ -251,7 +251,7 @@ mod tests {
 
     /// A command that sets a password carries it inside of the session.
     #[test]
-    fn a_password_inside_a_session_is_redacted_out_both_ways() {
+    fn a_password_inside_a_session_is_redacted_both_ways() {
         let secret = Secret { identity: None, bytes: Zeroizing::new(b"correct-horse".to_vec()) };
         let call = Call {
             credentials: BTreeMap::from([("account".to_owned(), secret)]),

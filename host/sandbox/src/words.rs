@@ -15,7 +15,7 @@ use self::views::{ESCAPE_BYTES_MAX, views};
 
 mod views;
 
-/// Shorter secrets would redact out half of every sentence.
+/// Shorter secrets would redact half of every sentence.
 pub(crate) const SECRET_BYTES_MIN: usize = 4;
 const REDACTED: &str = "[secret]";
 

@@ -142,7 +142,7 @@ impl Process {
         ModelCluster::new(self.shared.clone(), name)
     }
 
-    /// How long the timeline goes on already.
+    /// How long the run goes on already.
     pub fn elapsed(&self) -> Duration {
         between(START, self.clock.now())
     }
@@ -228,14 +228,14 @@ pub(crate) fn play_audited(
     })
 }
 
-/// The plugins of every timeline that this process plays: they keep nothing between calls.
+/// The plugins of every scenario that this process plays: they keep nothing between calls.
 fn plugins() -> anyhow::Result<Plugins> {
     static PLUGINS: LazyLock<Result<Plugins, LoadError>> =
         LazyLock::new(|| Sandbox::new().map(Plugins::new));
     PLUGINS.as_ref().cloned().context("failed to start the sandbox")
 }
 
-/// Waits for the end of a timeline; says how long it lasted.
+/// Waits for the end of a run; says how long it lasted.
 async fn outlast(scenario: &Scenario, shared: &Shared) -> Duration {
     let mut lasted = Duration::ZERO;
     while lasted < scenario.duration {

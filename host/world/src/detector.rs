@@ -30,7 +30,7 @@ pub(crate) fn report(
         "lastHeartbeatTime": stamp,
     });
     set_condition(&mut new, kind, status, &stamp, more);
-    // Whoever was faster did not write this condition; the next fault says it again.
+    // Whoever was faster did not write this condition; the next report says it again.
     drop(api.client(NAME).update(Kind::Node, new, Part::Status));
 }
 

@@ -179,7 +179,7 @@ pub(crate) fn todo_of(effects: &[Effect]) -> Result<Todo, Broken> {
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::AskRemedy(_)
-            | Effect::SymptomNode { .. } => {
+            | Effect::AnnotateNode { .. } => {
                 return Err(Broken::model("an effect that this world has no use for"));
             }
         }

@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// With --crash these scenarios only, by name.
     #[arg(long, value_name = "SCENARIO", requires = "crash")]
     pub(crate) only: Vec<String>,
-    /// Sows each known bug on purpose, and says how many runs it takes to find it.
+    /// Seeds each known bug on purpose, and says how many runs it takes to find it.
     #[arg(long, conflicts_with_all = ["seed", "replay"])]
     pub(crate) bugs: bool,
     /// With --bugs stops at the first that tells of a bug: the corpus of attacks, a scenario, a run.

@@ -1,4 +1,4 @@
-//! Sows known bugs and tables how soon each is found.
+//! Seeds known bugs and tables how soon each is found.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use node_remedy_swarm::bugs::{Found, Search};
 use crate::arguments::Arguments;
 use crate::told::verdict;
 
-/// Sows bugs, one after the other; one that is not found fails.
+/// Seeds bugs, one after the other; one that is not found fails.
 pub(crate) fn seek(arguments: &Arguments, bug: Option<Bug>) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let threads = arguments.threads();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use node_remedy_decide::bug::{Bug, sow};
+use node_remedy_decide::bug::{Bug, seed_bug};
 
 use crate::checks::Violation;
 use crate::corpus;
@@ -48,12 +48,12 @@ pub struct Search {
     pub first_only: bool,
 }
 
-/// Sows a bug, plays the corpus, the scenarios, and runs from seed 0 on until one breaks an invariant: a few
+/// Seeds a bug, plays the corpus, the scenarios, and runs from seed 0 on until one breaks an invariant: a few
 /// where corpus or scenario has told already, up to `runs` where none has.
 pub fn seek(bug: Bug, search: &Search) -> anyhow::Result<Found> {
-    sow(Some(bug));
+    seed_bug(Some(bug));
     let found = found(bug, search);
-    sow(None);
+    seed_bug(None);
     found
 }
 
@@ -98,9 +98,9 @@ fn play_known(found: &mut Found, search: &Search, place: &str) -> anyhow::Result
 
 /// Whether a run goes well without the bug that is seeded: one that does not would find every bug.
 fn is_sound(bug: Bug, seed: u64, search: &Search) -> anyhow::Result<bool> {
-    sow(None);
+    seed_bug(None);
     let outcome = run(seed, search.lasts);
-    sow(Some(bug));
+    seed_bug(Some(bug));
     Ok(outcome?.broken.is_empty())
 }
 

@@ -22,7 +22,7 @@ pub struct Guards {
     pub schedulable_percent_min: Option<usize>,
     /// When too many incidents begin.
     pub breaker: Option<Breaker>,
-    /// No process dies or stands still all run, and each is answered: it sees within seconds what is there.
+    /// No process dies or stands still all through the run, and each is answered: it sees within seconds what is there.
     pub undisturbed: bool,
     /// So many pods have to serve, by their disruption budget.
     pub available_min: Option<usize>,

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Parser as _;
-use node_remedy_decide::bug::sow;
+use node_remedy_decide::bug::seed_bug;
 use node_remedy_swarm::crash::{Points, every_point};
 
 use self::arguments::Arguments;
@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<ExitCode> {
     if arguments.bugs {
         return bug_table::seek(&arguments, bug);
     }
-    sow(bug);
+    seed_bug(bug);
     if arguments.crash {
         return crash(&arguments);
     }

@@ -38,7 +38,7 @@ pub struct Setting {
     pub dumps_release_all: bool,
     /// A silent node gives back what the CSI driver detaches, which detaches nothing that is written to.
     pub drivers_check: bool,
-    /// Nodes whose BMC nothing is wrong with, where every process lives all run.
+    /// Nodes whose BMC nothing is wrong with, where every process lives all through the run.
     pub sound_bmcs: BTreeSet<String>,
     /// Nothing is wrong with the API server, the clocks and the processes of node-remedy.
     pub is_sound: bool,

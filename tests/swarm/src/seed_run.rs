@@ -481,7 +481,7 @@ impl Draft {
         }
     }
 
-    /// Blows that come at a moment of the incident, and not at a time of run.
+    /// Blows that come at a moment of the incident, and not at a time of the run.
     fn aimed(&mut self, names: &[String], lost: &[String]) {
         if !self.chance(60) {
             return;

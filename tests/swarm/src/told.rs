@@ -14,7 +14,7 @@ use crate::arguments::Arguments;
 /// Of several runs that went wrong, how many are told.
 pub(crate) const TOLD: usize = 5;
 
-/// What the runs of this run follow from besides their seeds.
+/// What the runs of this call follow from besides their seeds.
 pub(crate) fn origin(arguments: &Arguments, bug: Option<Bug>) -> Origin {
     Origin { commit: commit(), bug: bug.map(Bug::name), replay: arguments.replay_command() }
 }

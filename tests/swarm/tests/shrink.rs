@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use node_remedy::{Cli, Command};
-use node_remedy_decide::bug::{Bug, sow};
+use node_remedy_decide::bug::{Bug, seed_bug};
 use node_remedy_swarm::checks::Violation;
 use node_remedy_swarm::failure::report;
 use node_remedy_swarm::play::{Outcome, judged, run};
@@ -26,7 +26,7 @@ const PLAYS_MAX: usize = 100;
 fn runs_that_find_a_bug_are_made_short_and_still_find_it() {
     // One is found by a fact, one by the end of a run.
     for (bug, is_by_a_fact) in [(Bug::DaemonsReleased, true), (Bug::MarksStay, false)] {
-        sow(Some(bug));
+        seed_bug(Some(bug));
         let (whole, wanted) = first_that_finds(bug, is_by_a_fact);
         let mut told = Vec::new();
         let short = shrink(&whole, &wanted, PLAYS_MAX, |left, _| told.push(left)).unwrap();
@@ -38,7 +38,7 @@ fn runs_that_find_a_bug_are_made_short_and_still_find_it() {
         assert!(stopped.faults.len() >= short.faults.len());
 
         // Without the bug it finds nothing.
-        sow(None);
+        seed_bug(None);
         assert_eq!(judged(short.outcome.run.clone()).unwrap().broken, []);
         its_report_can_be_played_again(&short.outcome.run);
     }

@@ -1,4 +1,4 @@
-//! The language of the scripts: what is asked, what happens to, what is awaited, what is noted.
+//! The language of the scripts: what is asked, what happens, what is awaited, what is noted.
 //!
 //! Texts may name `{a}`, `{b}`, … (the script's nodes), `{ns}` (its namespace, and the first part
 //! of the names of what lives in none), `{driver}` (the CSI driver), and what was kept.

@@ -64,7 +64,7 @@ fn rows(glossary: &str) -> Vec<Row<'_>> {
     let table = glossary.lines().skip_while(|line| *line != HEADING);
     let rows = table.filter(|line| line.starts_with("| ")).skip(1);
     rows.filter_map(|row| {
-        let mut cells = row.trim_matches('|').split('|').map(str::trim);
+        let mut cells = row.trim_start_matches('|').split('|').map(str::trim);
         let (not, instead, except) = (cells.next()?, cells.next()?, cells.next()?);
         let except = except.split('`').skip(1).step_by(2).collect();
         Some(Row { words: not.split(", ").collect(), instead, except })

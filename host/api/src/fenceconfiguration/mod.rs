@@ -290,7 +290,7 @@ pub struct DeviceStatus {
     /// The device.
     #[schemars(length(max = 1024))]
     pub device: String,
-    /// ACTIVE or INACTIVE, in the seed's words.
+    /// ACTIVE or INACTIVE, in the proposal's words.
     pub state: DeviceState,
     /// Why it is inactive.
     #[serde(default, skip_serializing_if = "String::is_empty")]

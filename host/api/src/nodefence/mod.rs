@@ -99,7 +99,7 @@ pub struct FencedNode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trigger {
-    /// The node condition, or `Lease` for the age of the node's Lease; of any other sign its words.
+    /// The node condition, or `Lease` for the age of the node's Lease; of any other symptom its words.
     #[schemars(length(min = 1, max = 316))]
     pub condition_type: String,
     /// The status it had: `False`, `Unknown`, `True`, `Expired` for a Lease, `There` for other symptoms.
@@ -109,7 +109,7 @@ pub struct Trigger {
     pub since: Moment,
     /// How long it had to hold.
     pub period: Span,
-    /// The whole sign, by which it is looked at again; absent in records of older versions.
+    /// The whole symptom, by which it is looked at again; absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::remedyconfiguration::whole_schema")]
     pub symptom: Option<SymptomConfig>,

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::check;
 
 /// A threshold of several symptoms, and one of every kind.
-pub(crate) const SIGNS: &str = "\
+pub(crate) const SYMPTOMS: &str = "\
 apiVersion: node-remedy/v1alpha
 kind: Configuration
 thresholdConfigs:
@@ -37,7 +37,7 @@ remedyConfigs:
 
 #[test]
 fn symptoms() {
-    let check = |from: &str, to: &str, expected: Expect| check(SIGNS, from, to, expected);
+    let check = |from: &str, to: &str, expected: Expect| check(SYMPTOMS, from, to, expected);
     // Both, and neither.
     check(
         "- all:\n",

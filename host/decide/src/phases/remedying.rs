@@ -45,7 +45,7 @@ pub(crate) fn remedying(run: &mut Run<'_>) -> Flow {
         return Flow::Stay;
     };
     let is_unseen = job.seen_at.is_none();
-    symptom(run, node, seen.pod.as_ref());
+    note_pod(run, node, seen.pod.as_ref());
     match &seen.state {
         JobState::Absent | JobState::Refused { .. } | JobState::NameTaken { .. }
             if is_unseen && is_withheld(run, view) =>
@@ -195,12 +195,12 @@ pub(crate) fn ended_late(run: &mut Run<'_>) -> Option<Flow> {
 }
 
 /// Its pod's name goes onto the node and into the record, also where it ended before anybody saw it run.
-fn symptom(run: &mut Run<'_>, node: &NodeView, pod: Option<&String>) {
+fn note_pod(run: &mut Run<'_>, node: &NodeView, pod: Option<&String>) {
     let Some(job) = run.record.jobs.last_mut() else { return };
     job.pod = pod.cloned().or(job.pod.take());
-    let unsigned = job.pod.clone().filter(|pod| node.remediation_pod.as_ref() != Some(pod));
-    if let Some(pod) = unsigned {
-        run.effect(Effect::SymptomNode { pod });
+    let missing = job.pod.clone().filter(|pod| node.remediation_pod.as_ref() != Some(pod));
+    if let Some(pod) = missing {
+        run.effect(Effect::AnnotateNode { pod });
     }
 }
 

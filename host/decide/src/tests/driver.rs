@@ -129,7 +129,7 @@ impl Driver {
                 self.event(Event::Decided { number, answer });
             }
             Effect::AskRemedy(_) => {}
-            Effect::SymptomNode { pod } => {
+            Effect::AnnotateNode { pod } => {
                 self.node(|node| node.remediation_pod = Some(pod.clone()));
             }
             Effect::Quarantine => self.node(|node| node.quarantined = true),

@@ -98,7 +98,7 @@ fn check(effect: &Effect, record: &Record) -> u32 {
         | Effect::StartJob(_)
         | Effect::StopJob(_)
         | Effect::AskRemedy(_)
-        | Effect::SymptomNode { .. } => 0,
+        | Effect::AnnotateNode { .. } => 0,
     }
 }
 

@@ -486,7 +486,7 @@ fn what_to_do_about_a_parking_names_the_node() {
     assert!(told, "{:?}", status.conditions);
 }
 
-/// Whoever is called at run has to know what stands before they touch anything.
+/// Whoever is called at three in the morning has to know what stands before they touch anything.
 #[test]
 fn a_parking_names_the_plugs_cuts_and_marks_that_stand() {
     let spec = nodefence().spec;

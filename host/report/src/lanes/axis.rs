@@ -1,7 +1,7 @@
 //! The time axis, stretched where much happens.
 //!
 //! A run is minutes of waiting and one second that matters. On an even axis that second is
-//! a hair's breadth, so each gap between two faults gets the fourth root of its length:
+//! a hair's breadth, so each gap between two moments gets the fourth root of its length:
 //! order and simultaneity stay true, lengths do not, and the page says so.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// One axis for both runs of a timeline, so that they can be compared.
+    /// One axis for both runs of a scenario, so that they can be compared.
     pub(crate) fn of(timeline: &Timeline) -> Self {
         let runs = || std::iter::once(&timeline.with).chain(&timeline.without);
         let end = runs().map(|run| run.end_ms).max().unwrap_or(0).max(1);

@@ -23,11 +23,11 @@ use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Scope, Watch,
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Objects of a large collection that are read at once: half of what kubectl takes, as all of a
-/// page is in memory twice, as JSON and typed.
-const PAGE: u32 = 250;
+/// Objects of a large collection that are read at once: a fifth of what kubectl takes. All of a page is in memory twice,
+/// as JSON and typed, and what was needed once stays with the process.
+const PAGE: u32 = 100;
 /// A million objects: far beyond what a cluster has, short of for ever.
-const PAGES_MAX: u32 = 2_000;
+const PAGES_MAX: u32 = 10_000;
 /// A watch on a dead connection is found out no later than this.
 const WATCH_TIMEOUT_S: u32 = 50;
 /// A watch that outlives its own server-side time-out by this much is dead.

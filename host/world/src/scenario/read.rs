@@ -139,9 +139,9 @@ impl Reader {
         said.value
     }
 
-    /// What would come when the timeline is over never comes.
-    fn in_time(&mut self, fault: &RawFault, timeline: &Text) {
-        let Some(duration) = duration::read(&timeline.value) else { return };
+    /// What would come when the scenario is over never comes.
+    fn in_time(&mut self, fault: &RawFault, scenario: &Text) {
+        let Some(duration) = duration::read(&scenario.value) else { return };
         let mut latest = Duration::ZERO;
         let fields = [("at", fault.at.as_ref()), ("within", fault.within.as_ref())];
         for (field, said) in fields {
@@ -149,9 +149,9 @@ impl Reader {
             latest = latest.saturating_add(duration::read(&said.value).unwrap_or_default());
             if latest >= duration {
                 let what = format!(
-                    "faults.{field}: found {:?}, expected that it happens before the timeline is \
+                    "faults.{field}: found {:?}, expected that it happens before the scenario is \
                      over, whose duration is {}",
-                    said.value, timeline.value
+                    said.value, scenario.value
                 );
                 self.wrong(said.referenced, what);
                 return;

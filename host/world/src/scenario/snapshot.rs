@@ -37,7 +37,7 @@ const LOST_AT: Duration = Duration::from_mins(1);
 const KNOWN_MAX: usize = 20;
 /// What the title says besides where the cluster only tells what it would do.
 const SHADOW_PLAYED: &str = ", and mode: shadow is played as enforce";
-/// How long the timeline lasts.
+/// How long the scenario lasts.
 const DURATION: Duration = Duration::from_mins(15);
 /// The controller's namespace, where the credentials are made up.
 const NAMESPACE: &str = "node-remedy";
@@ -215,7 +215,7 @@ fn items(mut document: Value) -> Vec<Value> {
     }
 }
 
-/// The timeline has its own calendar: what was, was at its beginning.
+/// The scenario has its own calendar: what was, was at its beginning.
 fn restart_times(item: &mut Value) {
     let start = json!(seconds_stamp(START));
     let metadata = part(item, "metadata");

@@ -13,7 +13,7 @@ use crate::facts::Power;
 use crate::scenario::expectation::{Expectation, Pattern};
 use crate::timings::Timings;
 
-/// The timeline to be told.
+/// A scenario.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// One line that says what it is about.

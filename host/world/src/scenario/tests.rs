@@ -375,14 +375,14 @@ fn mistakes_are_named_with_their_place() {
             "at: 60s",
             "at: 5m",
             expect![[
-                r#"s.yaml:14:9: faults.at: found "5m", expected that it happens before the timeline is over, whose duration is 5m"#
+                r#"s.yaml:14:9: faults.at: found "5m", expected that it happens before the scenario is over, whose duration is 5m"#
             ]],
         ),
         (
             "at: 60s",
             "at: 60s, within: 6m",
             expect![[
-                r#"s.yaml:14:22: faults.within: found "6m", expected that it happens before the timeline is over, whose duration is 5m"#
+                r#"s.yaml:14:22: faults.within: found "6m", expected that it happens before the scenario is over, whose duration is 5m"#
             ]],
         ),
         (

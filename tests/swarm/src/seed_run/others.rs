@@ -1,4 +1,4 @@
-//! What others do at run: people who change the configuration, another remediator, a second
+//! What others do in a run: people who change the configuration, another remediator, a second
 //! policy, a ladder; and clocks that are wrong.
 
 mod people;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Draft;
 
 impl Draft {
-    /// Nodes whose BMC, or cloud, no fault hits, where every process lives all run.
+    /// Nodes whose BMC, or cloud, no fault hits, where every process lives all through the run.
     pub(super) fn sound_bmcs(&self, names: &[String]) -> BTreeSet<String> {
         let text = &self.faults;
         let apply_to_it = ["controllerKilled", "controllerPaused", "devicesLost"];

@@ -67,7 +67,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "TOGETHER_BYTES_MAX",
         "host/sandbox/tests/sandbox/plugin_limits.rs::the_calls_of_a_plugin_have_room_in_its_memory_together",
     ),
-    ("CALLS_QUEUED_MAX", "host/sandbox/src/turns.rs::as_many_wait_as_may_and_the_next_is_refused"),
+    (
+        "CALLS_QUEUED_MAX",
+        "host/sandbox/src/call_slots.rs::as_many_wait_as_may_and_the_next_is_refused",
+    ),
     (
         "CALLS_PER_THREAD_MAX",
         "host/sandbox/tests/sandbox/threads.rs::what_does_not_fit_the_queue_is_refused_as_busy_and_nothing_begun",

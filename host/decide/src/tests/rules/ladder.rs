@@ -348,8 +348,9 @@ fn the_node_names_the_pod_that_remedies_it() {
     for _ in 0..5 {
         driver.go();
     }
-    assert!(driver.done.contains(&Effect::SymptomNode { pod: "job-1".to_string() }));
-    let signed = driver.done.iter().filter(|one| matches!(one, Effect::SymptomNode { .. })).count();
+    assert!(driver.done.contains(&Effect::AnnotateNode { pod: "job-1".to_string() }));
+    let signed =
+        driver.done.iter().filter(|one| matches!(one, Effect::AnnotateNode { .. })).count();
     assert_eq!(signed, 1);
 }
 

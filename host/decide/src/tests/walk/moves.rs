@@ -245,7 +245,7 @@ impl World {
             | Effect::StartJob(_)
             | Effect::StopJob(_)
             | Effect::AskRemedy(_)
-            | Effect::SymptomNode { .. } => {}
+            | Effect::AnnotateNode { .. } => {}
             Effect::Quarantine => self.quarantined = self.node,
             Effect::Unquarantine => {
                 self.check_unquarantine()?;

@@ -15,7 +15,7 @@ pub(super) const WORD: &str = "word";
 /// A node that is ill is drained as a disruption budget allows, and fenced later.
 pub(super) const DRAIN: &str = "drain first";
 
-/// Who is asked looks so often, and all run: an incident may be opened late.
+/// Who is asked looks so often, and all through the run: an incident may be opened late.
 const LOOKS_EVERY_MS: u64 = 120_000;
 const LOOKS_UNTIL_MS: u64 = 1_500_000;
 
