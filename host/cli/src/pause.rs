@@ -137,7 +137,8 @@ async fn pauses(cluster: &KubeCluster) -> anyhow::Result<Vec<RemedyPause>> {
     )
 }
 
-fn now_ms() -> u64 {
+/// Milliseconds since 1970, by the clock of who types.
+pub(crate) fn now_ms() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or_default()
 }
 

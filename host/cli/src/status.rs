@@ -8,10 +8,11 @@ use kube::ResourceExt as _;
 use node_remedy_api::conditions::{ACCEPTED, Condition, ConditionStatus, READY};
 use node_remedy_api::fenceconfiguration::FenceConfiguration;
 use node_remedy_api::fenceplugin::FencePlugin;
-use node_remedy_api::nodefence::{ClusterAction, NodeFence, Phase, State};
+use node_remedy_api::nodefence::{ChoiceKind, ClusterAction, NodeFence, Phase, State};
 use node_remedy_api::remedybudget;
 use node_remedy_api::remedybudget::RemedyBudget;
 use node_remedy_api::remedyconfiguration::RemedyConfiguration;
+use node_remedy_api::time::Moment;
 use node_remedy_decide::Span;
 use node_remedy_device_cli::args::Output;
 use node_remedy_device_cli::output::{out, outln};
@@ -46,7 +47,8 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     wrong += &refused_configurations(&cluster).await?;
     wrong += &fence_paths::told(&cluster).await?;
     wrong += &refused_nodes(&cluster).await?;
-    wrong += &waiting(&incidents);
+    let now = Moment::from_ms(pause::now_ms());
+    wrong += &waiting(&incidents, now);
     if args.output == Output::Json {
         let needs: Vec<&str> = wrong.lines().collect();
         let all = json!({"needsYou": needs, "incidents": incidents});
@@ -63,7 +65,7 @@ pub async fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     if incidents.is_empty() {
         outln!("no incidents");
     } else {
-        out!("{}", table(&incidents));
+        out!("{}", table(&incidents, now));
     }
     Ok(code(!wrong.is_empty()))
 }
@@ -164,19 +166,32 @@ fn phase(incident: &NodeFence) -> Option<Phase> {
 }
 
 /// Whether somebody has to do something before it goes on.
-fn waits_for_a_person(incident: &NodeFence) -> bool {
+fn waits_for_a_person(incident: &NodeFence, now: Moment) -> bool {
     let is_parked = matches!(phase(incident), Some(Phase::Parked | Phase::AwaitingDevice));
-    is_parked || waits_for_approval(incident) || waits_for_proof(incident)
+    is_parked || waits_for_approval(incident) || waits_for_proof(incident, now)
 }
 
-/// Whether its last remedy asks no device and nothing proves that the machine is off: only a person can.
-fn waits_for_proof(incident: &NodeFence) -> bool {
+/// Whether its last remedy asks no device, and nothing proved within the remedy's period that the machine is off: a
+/// kernel dump or another grade may still, and else a person can.
+fn waits_for_proof(incident: &NodeFence, now: Moment) -> bool {
     let Some(status) = &incident.status else { return false };
     let at = usize::try_from(status.remedy_step).unwrap_or(usize::MAX);
-    let is_last = at.saturating_add(1) >= incident.spec.ladder.len();
-    let action = incident.spec.ladder.get(at).and_then(|step| step.cluster);
-    let asks_no_device = matches!(action, Some(ClusterAction::Release | ClusterAction::DeleteNode));
-    status.phase == Phase::Remedying && is_last && asks_no_device && status.proof.is_none()
+    let ladder = &incident.spec.ladder;
+    let (Some(step), true) = (ladder.get(at), at.saturating_add(1) >= ladder.len()) else {
+        return false;
+    };
+    let decided = status.decisions.iter().rfind(|one| one.remedy_step == status.remedy_step);
+    let chosen = decided.filter(|one| one.ended_at.is_none()).and_then(|one| one.choice.as_ref());
+    let chosen = chosen.filter(|choice| choice.kind == ChoiceKind::Cluster);
+    let action = step.cluster.map(|action| action.to_string());
+    let action = action.or_else(|| chosen.and_then(|choice| choice.name.clone()));
+    let asks_no_device = action.is_some_and(|action| {
+        [ClusterAction::Release, ClusterAction::DeleteNode]
+            .iter()
+            .any(|one| one.to_string() == action)
+    });
+    let is_overdue = now.ms >= status.entered_at.ms.saturating_add(step.period.ms);
+    status.phase == Phase::Remedying && asks_no_device && is_overdue && status.proof.is_none()
 }
 
 /// Whether its power-off waits for `node-remedy approve`.
@@ -186,9 +201,9 @@ fn waits_for_approval(incident: &NodeFence) -> bool {
 }
 
 /// A line for each incident that waits for a person or for a device.
-fn waiting(incidents: &[NodeFence]) -> String {
+fn waiting(incidents: &[NodeFence], now: Moment) -> String {
     let mut out = String::new();
-    for incident in incidents.iter().filter(|one| waits_for_a_person(one)) {
+    for incident in incidents.iter().filter(|one| waits_for_a_person(one, now)) {
         let (name, node) = (incident.name_any(), &incident.spec.node.name);
         let what = match phase(incident) {
             Some(Phase::AwaitingDevice) => "waits for a device that does not answer".to_owned(),
@@ -201,25 +216,25 @@ fn waiting(incidents: &[NodeFence]) -> String {
         let _ = writeln!(
             out,
             "{name} of {node} {what} ({}); see: node-remedy explain {node}",
-            why(incident)
+            why(incident, now)
         );
     }
     out
 }
 
 /// One word.
-fn why(incident: &NodeFence) -> String {
+fn why(incident: &NodeFence, now: Moment) -> String {
     let parked = incident.status.as_ref().and_then(|status| status.parked.as_ref());
     match (phase(incident), parked) {
         (_, Some(parked)) => reason(&parked.why),
         (Some(Phase::AwaitingDevice), None) => "DeviceUnreachable".to_owned(),
         (Some(Phase::AwaitingPower), None) if waits_for_approval(incident) => "Approval".to_owned(),
-        (Some(Phase::Remedying), None) if waits_for_proof(incident) => "Proof".to_owned(),
+        (Some(Phase::Remedying), None) if waits_for_proof(incident, now) => "Proof".to_owned(),
         (_, None) => "-".to_owned(),
     }
 }
 
-fn table(incidents: &[NodeFence]) -> String {
+fn table(incidents: &[NodeFence], now: Moment) -> String {
     let mut out = format!(
         "{:<28} {:<20} {:<17} {:<8} {:<20} {}\n",
         "NODEFENCE", "NODE", "STEP", "STATUS", "PROOF", "WHY"
@@ -234,7 +249,7 @@ fn table(incidents: &[NodeFence]) -> String {
         let proof = status.proof.as_ref().map_or("-".to_owned(), |proof| word(&proof.grade));
         let waits = status.phase == Phase::AwaitingDevice;
         let state = if waits { "Waiting".to_owned() } else { word(&status.status) };
-        let (step, why) = (word(&status.step), why(incident));
+        let (step, why) = (word(&status.step), why(incident, now));
         let _ = writeln!(out, "{name:<28} {node:<20} {step:<17} {state:<8} {proof:<20} {why}");
     }
     out
@@ -249,7 +264,7 @@ mod tests {
 
     use super::*;
     use node_remedy_api::annotations::APPROVE;
-    use node_remedy_api::nodefence::RemedyStep;
+    use node_remedy_api::nodefence::{Choice, Decided, RemedyStep};
     use node_remedy_model_cluster::interceptor::Open;
     use node_remedy_runtime::clock::timestamp;
     use node_remedy_runtime::leader_election::{Leadership, LeaseGate};
@@ -287,22 +302,23 @@ mod tests {
     #[test]
     fn who_waits_for_a_device_or_a_person_is_told() {
         let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
+        let now = Moment::from_ms(pause::now_ms());
         let mut one = played.collected.incidents.into_values().next().unwrap().0;
-        assert_eq!(waiting(std::slice::from_ref(&one)), "");
+        assert_eq!(waiting(std::slice::from_ref(&one), now), "");
         one.status.as_mut().unwrap().phase = Phase::AwaitingDevice;
-        let told = waiting(std::slice::from_ref(&one));
+        let told = waiting(std::slice::from_ref(&one), now);
         assert!(told.contains("waits for a device that does not answer"), "{told}");
-        let row = table(std::slice::from_ref(&one));
+        let row = table(std::slice::from_ref(&one), now);
         assert!(row.contains("Waiting") && row.contains("DeviceUnreachable"), "{row}");
 
         one.status.as_mut().unwrap().phase = Phase::AwaitingPower;
-        assert_eq!(waiting(std::slice::from_ref(&one)), "", "its turn comes by itself");
+        assert_eq!(waiting(std::slice::from_ref(&one), now), "", "its turn comes by itself");
         one.spec.policy.approval = true;
-        let told = waiting(std::slice::from_ref(&one));
+        let told = waiting(std::slice::from_ref(&one), now);
         assert!(told.contains("waits for: node-remedy approve"), "{told}");
         let uid = one.metadata.uid.clone().unwrap();
         one.annotations_mut().insert(APPROVE.to_owned(), uid);
-        assert_eq!(waiting(std::slice::from_ref(&one)), "", "it is approved");
+        assert_eq!(waiting(std::slice::from_ref(&one), now), "", "it is approved");
 
         let release = RemedyStep {
             name: "release".to_owned(),
@@ -317,11 +333,40 @@ mod tests {
         let fence = RemedyStep { name: "fence".to_owned(), cluster: None, ..release.clone() };
         let status = one.status.as_mut().unwrap();
         (status.phase, status.proof, status.remedy_step) = (Phase::Remedying, None, 0);
-        one.spec.ladder = vec![release.clone(), fence];
-        assert_eq!(waiting(std::slice::from_ref(&one)), "", "the next remedy has its turn");
+        status.entered_at = now;
+        one.spec.ladder = vec![release.clone(), fence.clone()];
+        assert_eq!(waiting(std::slice::from_ref(&one), now), "", "the next remedy has its turn");
+        let minute = node_remedy_api::time::Span::from_ms(60_000);
+        one.spec.ladder = vec![RemedyStep { period: minute, ..release.clone() }];
+        assert_eq!(
+            waiting(std::slice::from_ref(&one), now),
+            "",
+            "a kernel dump may still prove it"
+        );
+        one.spec.ladder = vec![fence];
+        assert_eq!(waiting(std::slice::from_ref(&one), now), "", "its devices are asked");
+        let chosen = Choice {
+            kind: ChoiceKind::Cluster,
+            name: Some("delete-node".to_owned()),
+            wait: None,
+            why: None,
+        };
+        one.status.as_mut().unwrap().decisions = vec![Decided {
+            number: 1,
+            remedy_step: 0,
+            asked_at: now,
+            choice: Some(chosen),
+            chosen_at: Some(now),
+            followed_at: Some(now),
+            failed: None,
+            ended_at: None,
+        }];
+        let told = waiting(std::slice::from_ref(&one), now);
+        assert!(told.contains("node-remedy confirm-off"), "what a plugin chose: {told}");
+        one.status.as_mut().unwrap().decisions.clear();
         one.spec.ladder = vec![release];
-        let told = waiting(std::slice::from_ref(&one));
+        let told = waiting(std::slice::from_ref(&one), now);
         assert!(told.contains("node-remedy confirm-off"), "{told}");
-        assert!(table(std::slice::from_ref(&one)).contains("Proof"), "{told}");
+        assert!(table(std::slice::from_ref(&one), now).contains("Proof"), "{told}");
     }
 }

@@ -20,8 +20,7 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 
 use crate::caches::{Caches, NODE_LEASES, lease_key};
 use crate::node_events::PrunedEvent;
-use crate::pods::PackedPod;
-use crate::pods::PrunedPod;
+use crate::pods::{PackedPod, PrunedPod};
 use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode};
 use crate::vetoes;
 use crate::vetoes::LiveVetoes;
