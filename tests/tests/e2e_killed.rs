@@ -54,6 +54,6 @@ async fn before_each_step() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn before_what_comes_of_it_is_read() -> Result<()> {
-    let phases = ["ReadingIdentity", "VerifyingOff", "Untainting", "AwaitingWell"];
+    let phases = ["ReadingIdentity", "VerifyingOff", "Untainting", "AwaitingHealthy"];
     killed_in_each("e2e-killed-after", &phases).await
 }

@@ -58,7 +58,7 @@ async fn people_were_told(scenario: &Scenario, controller: &Controller) -> Resul
         "Proven",
         "Released",
         "PoweringOn",
-        "AwaitingWell",
+        "AwaitingHealthy",
         "Recovering",
         "Final",
     ];
@@ -77,7 +77,7 @@ async fn people_were_told(scenario: &Scenario, controller: &Controller) -> Resul
         "node_remedy_leader 1",
         "node_remedy_pod_incidents_total{pods=\"default/db-0\"} 1",
         "node_remedy_phase_seconds_count{phase=\"VerifyingOff\"} 1",
-        "node_remedy_phase_seconds_count{phase=\"AwaitingWell\"} 1",
+        "node_remedy_phase_seconds_count{phase=\"AwaitingHealthy\"} 1",
         "node_remedy_transitions_total{state=\"New\"} 1",
         "node_remedy_transitions_total{state=\"Final\"} 1",
         "node_remedy_plugin_calls_total{plugin=\"ipmi\",action=\"off\",result=\"ok\"} 1",

@@ -55,7 +55,7 @@ async fn a_snapshot_answers_what_would_be_done_and_holds_no_password() -> Result
     assert!(said.contains("db-0 back on"), "{said}");
 
     // All of them lose power at once: nothing is cut, and why.
-    let dark = simulate(&file, &["--dark", "kubernetes.io/os=linux"])?;
+    let dark = simulate(&file, &["--power-loss", "kubernetes.io/os=linux"])?;
     let said = told(&dark)?;
     assert!(said.contains("goes dark") && said.contains("Not done, and why"), "{said}");
     assert!(!said.contains("power off by a command"), "{said}");
@@ -64,7 +64,7 @@ async fn a_snapshot_answers_what_would_be_done_and_holds_no_password() -> Result
 
 fn simulate(file: &Path, asked: &[&str]) -> Result<Output> {
     let mut command = Command::new(Controller::binary());
-    command.args(["simulate", "--only-with"]).arg(file).args(asked);
+    command.args(["simulate", "--no-baseline"]).arg(file).args(asked);
     command.output().context("failed to start node-remedy")
 }
 

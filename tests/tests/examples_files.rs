@@ -118,8 +118,8 @@ fn a_reader_who_goes_away_ends_a_command_quietly() {
     let remedy = examples().join("config/remedy.yaml");
     let [lost, remedy] = [&lost, &remedy].map(|path| path.to_str().expect("a path"));
     let rows: [(&[&str], i32); 6] = [
-        (&["simulate", lost, "--only-with"], 141),
-        (&["simulate", lost, "--only-with", "--output", "json"], 141),
+        (&["simulate", lost, "--no-baseline"], 141),
+        (&["simulate", lost, "--no-baseline", "--output", "json"], 141),
         (&["check", remedy], 141),
         (&["rbac"], 141),
         (&["completion", "bash"], 141),

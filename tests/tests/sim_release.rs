@@ -53,7 +53,7 @@ faults:
 }
 
 /// A machine that lost its power at 60 s is seen off by a person at 300 s, and repaired at 600 s.
-const SEEN: &str = "- { at: 300s, word: { node: node-a, says: confirm-off } }
+const SEEN: &str = "- { at: 300s, operatorCommand: { node: node-a, command: confirm-off } }
 - { at: 600s, nodeComesBack: node-a }
 ";
 const NONE: [String; 0] = [];

@@ -187,8 +187,8 @@ fn no_credential_of_a_scenario_is_in_what_is_written() {
     let scenario = files("sim-redact", &with_passwords());
     let page = scenario.with_file_name("page.html");
     let [scenario, page_name] = [&scenario, &page].map(|path| path.to_str().expect("a path"));
-    let played = simulate(&[scenario, "--report", page_name, "--only-with"]);
-    let json = simulate(&[scenario, "--output", "json", "--only-with"]);
+    let played = simulate(&[scenario, "--report", page_name, "--no-baseline"]);
+    let json = simulate(&[scenario, "--output", "json", "--no-baseline"]);
     let text = std::fs::read_to_string(&page).expect("a report");
     for written in [&played.stdout, &played.stderr, &json.stdout, text.as_bytes()] {
         let written = String::from_utf8_lossy(written);
@@ -209,7 +209,7 @@ fn no_credential_of_a_scenario_is_in_what_is_written() {
 fn a_wrong_password_stays_wrong() {
     let wrong = with_passwords().replace("root, password: hunter2 }\n", "root, password: x }\n");
     let scenario = files("sim-wrong-password", &wrong);
-    let played = simulate(&[scenario.to_str().expect("a path"), "--only-with"]);
+    let played = simulate(&[scenario.to_str().expect("a path"), "--no-baseline"]);
     let said = String::from_utf8_lossy(&played.stdout);
     assert_eq!(played.status.code(), Some(1), "{said}");
     assert!(said.contains("password"), "{said}");
@@ -293,11 +293,11 @@ fn a_snapshot_says_what_would_be_done_if_a_rack_went_dark() {
     let path = files("sim-rack-snapshot", &list.to_string());
     let path = path.to_str().expect("a path");
     let told = |how: &[&str]| {
-        let played = simulate(&[&[path, "--only-with"], how].concat());
+        let played = simulate(&[&[path, "--no-baseline"], how].concat());
         let error = String::from_utf8_lossy(&played.stderr).into_owned();
         format!("{}{error}", String::from_utf8_lossy(&played.stdout))
     };
-    for how in ["--lose", "--dark"] {
+    for how in ["--lose", "--power-loss"] {
         let said = told(&[how, "rack=b"]);
         assert!(said.contains("nothing was cut: silent at once: 4 ≥ 3 nodes"), "{said}");
         assert!(said.contains("rack=b: unhealthy 4 of 4 = 100 %"), "{said}");

@@ -100,7 +100,7 @@ fn files(generated: &Path) -> Result<Vec<(&'static str, Vec<u8>)>> {
     metrics.arg("metrics");
     let metrics = run_logged("generating the metrics' reference", "codegen-metrics", &mut metrics)?;
     let mut run = program();
-    run.args(["simulate", SHOWN, "--picture"]).arg(&picture);
+    run.args(["simulate", SHOWN, "--svg"]).arg(&picture);
     let run = run_logged("playing the README's run", "codegen-run", &mut run)?;
     let readme = fs::read_to_string(at("README.md")).context("failed to read README.md")?;
     Ok(vec![

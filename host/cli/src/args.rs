@@ -52,7 +52,7 @@ pub struct ConfigShowArgs {
 /// `simulate`.
 #[derive(Debug, Args)]
 pub struct SimulateArgs {
-    /// A scenario, or a snapshot together with --lose or --dark
+    /// A scenario, or a snapshot together with --lose or --power-loss
     #[arg(value_name = "SCENARIO", required_unless_present = "verify")]
     pub scenario: Option<PathBuf>,
     /// Overrides the scenario's seed
@@ -76,7 +76,7 @@ pub struct SimulateArgs {
     pub picture: Option<PathBuf>,
     /// Do not play the same seed without node-remedy beside it
     #[arg(long)]
-    pub only_with: bool,
+    pub no_baseline: bool,
     /// Reproduce a report from what it carries, and compare
     #[arg(long, value_name = "REPORT", conflicts_with = "scenario")]
     pub verify: Option<PathBuf>,

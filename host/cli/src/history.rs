@@ -221,7 +221,7 @@ mod tests {
         let sum: u64 = past.phases.iter().map(|(_, took)| took.ms).sum();
         assert_eq!(Span::from_ms(sum), past.lasted, "{:?}", past.phases);
         let told = told(&past);
-        for part in ["Remedied after ", "took: ", "AwaitingWell ", "released behind power-off"] {
+        for part in ["Remedied after ", "took: ", "AwaitingHealthy ", "released behind power-off"] {
             assert!(told.contains(part), "{part}: {told}");
         }
     }

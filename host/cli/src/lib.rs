@@ -68,7 +68,7 @@ Exits 0 if every file is valid, 1 if one is not.")]
   node-remedy simulate examples/scenarios/lost-node.yaml
   node-remedy simulate lost-node.yaml --seed 7 --report report.html
   node-remedy snapshot > c.yaml && node-remedy simulate c.yaml --lose worker-3
-  node-remedy simulate c.yaml --dark rack=b
+  node-remedy simulate c.yaml --power-loss rack=b
   node-remedy simulate --verify report.html
 Exits 0 if all the scenario expects came true, 1 if not.")]
     Simulate(SimulateArgs),

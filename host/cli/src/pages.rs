@@ -63,7 +63,7 @@ mod tests {
         let words: Vec<&str> = words.collect();
         assert!(words.contains(&"UnhealthyShare") && words.contains(&"NoSlot"), "{words:?}");
         let parks =
-            RECORD.split_once("pub enum ParkWord {").and_then(|(_, all)| all.split_once("\n}"));
+            RECORD.split_once("pub enum ParkCode {").and_then(|(_, all)| all.split_once("\n}"));
         let (parks, _) = parks.expect("the words of what a run is parked for");
         let parks = parks.lines().filter_map(|line| line.trim().strip_suffix(','));
         let words: Vec<&str> =

@@ -60,7 +60,7 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     if let Some(seed) = args.seed {
         scenario.seed = seed;
     }
-    let comparison = if args.only_with { Comparison::Nothing } else { Comparison::Without };
+    let comparison = if args.no_baseline { Comparison::Nothing } else { Comparison::Without };
     let timeline = tell(&scenario, &source, comparison)?;
     if let Some(file) = &args.report {
         let page = html::page(&timeline).context("failed to make the report")?;
@@ -135,7 +135,7 @@ fn try_next(args: &SimulateArgs, path: &str, seed: u64) -> Vec<String> {
     match lost.or(args.dark.as_ref().map(|said| ("dark", said))) {
         Some((how, said)) => vec![
             format!("node-remedy simulate {path} --{how} '{said}' --seed {seed}"),
-            format!("node-remedy simulate {path} --lose NODE, or --dark NODE, of another node"),
+            format!("node-remedy simulate {path} --lose NODE, or --power-loss NODE, of another node"),
         ],
         None => vec![
             format!("node-remedy simulate {path} --seed {seed}"),
@@ -227,7 +227,7 @@ fn verify(report: &Path) -> anyhow::Result<ExitCode> {
     ensure!(
         !text.starts_with("# lose "),
         "a report of a snapshot is verified from the snapshot: \
-        node-remedy simulate SNAPSHOT --lose NODE, or --dark SELECTOR"
+        node-remedy simulate SNAPSHOT --lose NODE, or --power-loss SELECTOR"
     );
     let mut scenario = Scenario::parse(&told.inputs.name, text, &load)?;
     scenario.seed = told.inputs.seed;

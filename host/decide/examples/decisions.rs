@@ -153,7 +153,7 @@ fn incident() -> Vec<Decision> {
         let what = match todo.remove(0) {
             Effect::Look => {
                 view.taken_at = now;
-                if record.phase == Phase::AwaitingWell {
+                if record.phase == Phase::AwaitingHealthy {
                     become_well(&mut view, now);
                 }
                 Some(Happened::Looked(Box::new(view.clone())))

@@ -7,7 +7,7 @@
 //!   │                              │                  │ (nothing sent off or released)
 //!   │         Remedying ◀──────────┤ a Job's turn, a  │
 //!   │             │                │ plugin's         │
-//!   │             │ AwaitingWell   │                  │
+//!   │             │ AwaitingHealthy   │                  │
 //!   │                          Isolating ─────────────┤
 //!   │          quarantine, cuts    │                  │
 //!   │                        AwaitingPower ───────────┤ gate closed for too long
@@ -27,7 +27,7 @@
 //!   │                          PoweringOn
 //!   │                              │ goal
 //!   │        ┌──────────────┬──────┴───────┐
-//!   │   AwaitingWell   Recovering       Parked ◀─── whatever needs a person
+//!   │   AwaitingHealthy   Recovering       Parked ◀─── whatever needs a person
 //!   │        │              │              │
 //!   │        └─ well ──▶ Recovering ◀──────┘ well with a new boot
 //!   │ restart, next remedy  │
@@ -139,7 +139,7 @@ pub(crate) enum Answer {
 pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
     use Answer::{Decide, Ignore, Take};
     use Phase::{
-        AwaitingDevice, AwaitingPower, AwaitingWell, Backoff, Final, Isolating, Parked,
+        AwaitingDevice, AwaitingPower, AwaitingHealthy, Backoff, Final, Isolating, Parked,
         PoweringOff, PoweringOn, ReadingIdentity, Recovering, Releasing, Remedying, Restoring,
         Untainting, VerifyingOff, Waiting,
     };
@@ -154,13 +154,13 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         }
         (
             Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
-            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
+            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingHealthy
             | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Looked,
         ) => Decide,
         (
             Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
-            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
+            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingHealthy
             | Recovering | AwaitingDevice | Backoff | Parked,
             EventKind::Slot | EventKind::Abort | EventKind::Adopted | EventKind::Ended,
         )
@@ -173,18 +173,18 @@ pub(crate) fn answer(phase: Phase, kind: EventKind) -> Answer {
         ) => Take,
         (
             Waiting | Isolating | Remedying | AwaitingPower | ReadingIdentity | PoweringOff
-            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell
+            | VerifyingOff | Releasing | Restoring | Untainting | PoweringOn | AwaitingHealthy
             | Recovering,
             EventKind::Retry,
         ) => Ignore("the run is not parked; it goes on by itself"),
         (
             Waiting | Isolating | AwaitingPower | ReadingIdentity | PoweringOff | VerifyingOff
-            | Releasing | Restoring | Untainting | PoweringOn | AwaitingWell | Recovering
+            | Releasing | Restoring | Untainting | PoweringOn | AwaitingHealthy | Recovering
             | AwaitingDevice | Backoff | Parked,
             EventKind::Decided,
         ) => Ignore("nobody waits for it any more; the plugin is asked again in its turn"),
         (
-            Restoring | Untainting | PoweringOn | AwaitingWell | Recovering,
+            Restoring | Untainting | PoweringOn | AwaitingHealthy | Recovering,
             EventKind::ConfirmOff,
         ) => Ignore(
             "the run gives back what it took and waits for the node; say it again once it is parked",
@@ -397,7 +397,7 @@ fn work(run: &mut Run<'_>) -> Flow {
         Phase::Restoring => way_back::restoring(run),
         Phase::Untainting => way_back::untainting(run),
         Phase::PoweringOn => way_back::powering_on(run),
-        Phase::AwaitingWell => recovering::awaiting_well(run),
+        Phase::AwaitingHealthy => recovering::awaiting_healthy(run),
         Phase::Recovering => recovering::recovering(run),
         Phase::AwaitingDevice => pauses::awaiting_device(run),
         Phase::Backoff => pauses::backoff(run),
@@ -409,7 +409,7 @@ fn work(run: &mut Run<'_>) -> Flow {
 /// Whether cuts are read before the phase does its own work.
 fn watches_cuts(run: &Run<'_>) -> bool {
     match run.record.phase {
-        Phase::AwaitingPower | Phase::AwaitingWell => true,
+        Phase::AwaitingPower | Phase::AwaitingHealthy => true,
         Phase::Waiting
         | Phase::Remedying
         | Phase::ReadingIdentity
@@ -441,7 +441,7 @@ fn watches_cuts(run: &Run<'_>) -> bool {
 fn return_idle_slot(run: &mut Run<'_>) {
     let idle = match run.record.phase {
         Phase::AwaitingDevice | Phase::Recovering | Phase::Parked | Phase::Final(_) => true,
-        Phase::AwaitingWell => {
+        Phase::AwaitingHealthy => {
             let until = run.record.entered_at.after(recovering::patience(run));
             run.now >= until || is_seeded(Bug::SlotReturnedEarly)
         }

@@ -30,7 +30,7 @@ pub enum Phase {
     /// Switches on what was, or may have been, switched off.
     PoweringOn,
     /// Waits for the node to be well.
-    AwaitingWell,
+    AwaitingHealthy,
     /// The node is well: left-overs, recovery stages, quarantine, cordon.
     Recovering,
     /// A device cannot be reached; it is probed.
@@ -158,7 +158,7 @@ pub enum ParkReason {
     /// The machine was off before us, and is to stay off.
     OffBeforeUs,
     /// The node did not become well in time.
-    NotWell,
+    NotHealthy,
     /// Nothing in the plan can prove the node off or isolated.
     NoProofPossible,
     /// The node is isolated, as its plan says, and cannot come back by itself.
@@ -212,7 +212,7 @@ impl Phase {
             | Self::Untainting
             | Self::PoweringOn
             | Self::AwaitingDevice => State::Running,
-            Self::AwaitingWell | Self::Recovering => State::Done,
+            Self::AwaitingHealthy | Self::Recovering => State::Done,
             Self::Backoff | Self::Parked => State::Error,
             Self::Final(_) => State::Final,
         }
@@ -234,7 +234,7 @@ impl Phase {
             | Self::AwaitingDevice
             | Self::Backoff
             | Self::Parked => Step::PowerManagement,
-            Self::AwaitingWell | Self::Recovering | Self::Final(_) => Step::Recovery,
+            Self::AwaitingHealthy | Self::Recovering | Self::Final(_) => Step::Recovery,
         }
     }
 }
@@ -287,7 +287,7 @@ impl ParkReason {
             }
             Self::LeftAlone { word } => word.clone(),
             Self::OffBeforeUs => "the machine was off before us and stays off".into(),
-            Self::NotWell => "the node did not become well in time after what was tried".into(),
+            Self::NotHealthy => "the node did not become well in time after what was tried".into(),
             Self::NoProofPossible => "nothing in the plan can prove the node off".into(),
             Self::Isolated => "the node is cut off, as its plan says".into(),
             Self::SameBootAfterRelease => {
@@ -369,7 +369,7 @@ impl ParkReason {
                  undone safely"
             }
             Self::OffBeforeUs => "switch it on when its work is done",
-            Self::NotWell => {
+            Self::NotHealthy => {
                 "look at its console; if its machine is off, switch it on; then node-remedy retry NODEFENCE"
             }
             Self::NoProofPossible => {

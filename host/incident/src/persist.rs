@@ -14,7 +14,7 @@ use node_remedy_decide::bug::{Bug, is_seeded};
 use node_remedy_decide::{Notice, OpId, Span, Transition};
 use node_remedy_record::called::Called;
 use node_remedy_record::reason::word;
-use node_remedy_record::sentences::STANDS_STILL;
+use node_remedy_record::sentences::REQUESTS_FAILING;
 use node_remedy_record::workload::workload;
 use node_remedy_record::{sentences, status};
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
@@ -150,7 +150,7 @@ impl<C: Cluster> Incident<C> {
         error: &ClusterError,
     ) {
         let Some(lasts) = lasts else { return };
-        let reason = ReasonLabel { reason: STANDS_STILL.to_owned() };
+        let reason = ReasonLabel { reason: REQUESTS_FAILING.to_owned() };
         self.context.metrics.refusals.get_or_create(&reason).inc();
         let note = sentences::stands_still(&self.name(), what, lasts, &error.to_string());
         tracing::error!(nodefence = self.name(), "{}", note.text);

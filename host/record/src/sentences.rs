@@ -242,7 +242,7 @@ pub fn entered(phase: Phase) -> Option<Note> {
     let (reason, text) = match phase {
         Phase::VerifyingOff => ("VerifyingOff", "every feed is read again"),
         Phase::Restoring => ("Restoring", "what was cut is given back"),
-        Phase::AwaitingWell => ("AwaitingWell", "waiting for the node to be well"),
+        Phase::AwaitingHealthy => ("AwaitingHealthy", "waiting for the node to be well"),
         Phase::Recovering => ("Recovering", "left-overs and our marks are taken off"),
         Phase::Waiting
         | Phase::Isolating
@@ -299,7 +299,7 @@ pub fn pruned(nodefence: &str, refusal: &str) -> Note {
 }
 
 /// The reason of [`stands_still`].
-pub const STANDS_STILL: &str = "StandsStill";
+pub const REQUESTS_FAILING: &str = "RequestsFailing";
 
 /// A run does nothing, because one of its requests to the API server fails.
 pub fn stands_still(nodefence: &str, what: &str, lasts: Span, error: &str) -> Note {
@@ -307,7 +307,7 @@ pub fn stands_still(nodefence: &str, what: &str, lasts: Span, error: &str) -> No
         "{nodefence} has stood still for {} s: {what}: {error}; what is off stays off until the API server carries it out",
         lasts.0 / 1_000
     );
-    Note { reason: STANDS_STILL.to_owned(), text, warning: true }
+    Note { reason: REQUESTS_FAILING.to_owned(), text, warning: true }
 }
 
 /// Something was not carried out because the evidence for it had grown old.

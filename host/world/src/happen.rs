@@ -148,7 +148,7 @@ pub(crate) fn by_people(api: &mut ApiServer, now: Time, event: &Event) {
         }
         Event::NodeEvent { node, reason } => detector::tell(api, now, node, reason),
         Event::OtherRemedy { node, lasts } => lock(api, now, node, *lasts),
-        Event::OperatorCommand { node, says } => say(api, node, *says),
+        Event::OperatorCommand { node, command } => give_command(api, node, *command),
         Event::ServerClock(by_ms) => api.set_clock(*by_ms),
         Event::Etcd(Etcd::Saved) => api.save(),
         Event::Etcd(Etcd::Restored) => {
@@ -209,13 +209,13 @@ fn lock(api: &mut ApiServer, now: Time, node: &str, lasts: Duration) {
 }
 
 /// Annotates the incident of a node that is not over, as the command line does.
-fn say(api: &mut ApiServer, node: &str, says: OperatorCommand) {
+fn give_command(api: &mut ApiServer, node: &str, command: OperatorCommand) {
     let is_of_node = |one: &&Value| {
         text(one, "/spec/node/name") == node && text(one, "/status/status") != "Final"
     };
     let Some(fence) = api.all(Kind::NodeFence).filter(is_of_node).last() else { return };
     let (fence_uid, boot) = (uid(fence), text(fence, "/status/livenessAtOpen/bootID"));
-    let (word, value) = match says {
+    let (annotation, value) = match command {
         OperatorCommand::Approve => ("approve", fence_uid.to_owned()),
         OperatorCommand::Retry => ("retry", fence_uid.to_owned()),
         OperatorCommand::Abort => ("abort", fence_uid.to_owned()),
@@ -224,7 +224,7 @@ fn say(api: &mut ApiServer, node: &str, says: OperatorCommand) {
     };
     let key = Key::cluster(Kind::NodeFence, name(fence));
     let mut annotations = json!({});
-    set(&mut annotations, &format!("node-remedy.io/{word}"), json!(value));
+    set(&mut annotations, &format!("node-remedy.io/{annotation}"), json!(value));
     let patch = json!({ "metadata": { "annotations": annotations } });
     drop(api.client(PEOPLE).merge_patch(&key, &patch, Part::Main));
 }

@@ -10,7 +10,7 @@ use crate::facts::{Facts, What};
 use crate::stage::{LEADER_LEASE, LEADER_NAMESPACE, LOCKS, REMEDY};
 
 /// What people say of an incident, by annotations.
-const WORDS: [&str; 4] = ["approve", "retry", "abort", "confirm-off"];
+const COMMANDS: [&str; 4] = ["approve", "retry", "abort", "confirm-off"];
 
 /// Notes what `change` means.
 pub(crate) fn note(facts: &mut Facts, change: &Change) {
@@ -159,15 +159,17 @@ fn fence(change: &Change, say: &mut impl FnMut(What)) {
             say(What::IntentRecorded { fence, node, operation: id, method, action });
         }
     }
-    for word in WORDS {
-        let said = |object| text(object, &format!("/metadata/annotations/node-remedy.io~1{word}"));
-        if !said(&change.object).is_empty() && said(&change.object) != said(before) {
-            let leaves_off = said(&change.object).ends_with("/leave-off");
-            let word = if leaves_off { format!("{word}-leave-off") } else { word.to_owned() };
+    for command in COMMANDS {
+        let path = format!("/metadata/annotations/node-remedy.io~1{command}");
+        let value = |object| text(object, &path);
+        if !value(&change.object).is_empty() && value(&change.object) != value(before) {
+            let leaves_off = value(&change.object).ends_with("/leave-off");
+            let command =
+                if leaves_off { format!("{command}-leave-off") } else { command.to_owned() };
             say(What::OperatorCommand {
                 fence: fence(),
                 node: node(),
-                word,
+                command,
                 by: change.by.to_string(),
             });
         }

@@ -350,7 +350,7 @@ const fn call_time(phase: Phase) -> Span {
         | Phase::Restoring
         | Phase::Untainting
         | Phase::Remedying
-        | Phase::AwaitingWell
+        | Phase::AwaitingHealthy
         | Phase::Recovering
         | Phase::AwaitingDevice
         | Phase::Backoff
@@ -363,7 +363,7 @@ const fn call_time(phase: Phase) -> Span {
 const fn phase_time(phase: Phase) -> Span {
     match phase {
         Phase::Parked | Phase::Backoff => PARKED_LOOK_EVERY,
-        Phase::VerifyingOff | Phase::AwaitingWell | Phase::AwaitingDevice => TIME_OUT_MAX,
+        Phase::VerifyingOff | Phase::AwaitingHealthy | Phase::AwaitingDevice => TIME_OUT_MAX,
         // A delete that nobody has seen done may still come.
         Phase::Untainting => WRITE_LATE_MAX,
         // Without a wait in the policy, the others go by their calls only.
@@ -388,7 +388,7 @@ const fn is_proven_or_past(phase: Phase) -> bool {
         | Phase::Restoring
         | Phase::Untainting
         | Phase::PoweringOn
-        | Phase::AwaitingWell
+        | Phase::AwaitingHealthy
         | Phase::Recovering
         | Phase::Parked
         | Phase::Final(_) => true,

@@ -63,7 +63,7 @@ fn two_faults_break_nothing_and_lead_everywhere() {
     let phases: Vec<&str> = found.phases.keys().map(String::as_str).collect();
     for phase in [
         "AwaitingDevice",
-        "AwaitingWell",
+        "AwaitingHealthy",
         "Backoff",
         "Final(Recovered)",
         "Final(RecoveredByHand)",

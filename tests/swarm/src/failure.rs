@@ -113,7 +113,7 @@ fn write(seed: u64, extension: &str, text: &str) -> anyhow::Result<()> {
     std::fs::write(&file, text).with_context(|| format!("failed to write {file}"))
 }
 
-/// The report of a run, as `node-remedy simulate --only-with --report` draws it.
+/// The report of a run, as `node-remedy simulate --no-baseline --report` draws it.
 pub fn report(run: &SeedRun) -> anyhow::Result<String> {
     let mut files = named_files().into_iter();
     let named = files.find(|(name, _)| run.text.contains(name.as_str()));
@@ -170,7 +170,7 @@ impl Display for Failure {
         write!(f, "again           {}", self.again())?;
         if origin.bug.is_none() {
             let short = self.file("short.yaml");
-            write!(f, "\n                node-remedy simulate {short} --only-with")?;
+            write!(f, "\n                node-remedy simulate {short} --no-baseline")?;
         }
         Ok(())
     }

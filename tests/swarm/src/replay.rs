@@ -34,7 +34,7 @@ pub(crate) fn replay(
     let is_well = first.broken.is_empty();
     if is_well {
         write_whole(&first.run, origin)?;
-        println!("report: node-remedy simulate {} --only-with --report run.html", path(seed));
+        println!("report: node-remedy simulate {} --no-baseline --report run.html", path(seed));
     } else {
         each_failure(&[first], origin, threads, |failure| println!("\n{failure}\n"))?;
     }

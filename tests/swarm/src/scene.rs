@@ -420,7 +420,7 @@ impl Scene {
                     self.maintained_since.insert(node.to_owned(), at);
                 }
             }
-            What::OperatorCommand { fence, word, .. } if word == "approve" => {
+            What::OperatorCommand { fence, command, .. } if command == "approve" => {
                 self.approved.entry(fence.clone()).or_insert(at);
             }
             What::PolicyMode { policy, mode } => {

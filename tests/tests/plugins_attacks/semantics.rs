@@ -59,7 +59,7 @@ fn deed(name: &str) -> Try {
 fn played(scenario: &str, must_say: &str) -> Result<String> {
     let file = repository().join("tests/scenarios").join(scenario);
     let mut simulate = Command::new(Controller::binary());
-    simulate.args(["simulate", "--only-with"]).arg(file);
+    simulate.args(["simulate", "--no-baseline"]).arg(file);
     let output = tokio::task::block_in_place(|| simulate.output())?;
     let said =
         String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");

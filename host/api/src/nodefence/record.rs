@@ -212,7 +212,7 @@ pub enum Phase {
     /// Switches on what was, or may have been, switched off.
     PoweringOn,
     /// Waits for the node to be well.
-    AwaitingWell,
+    AwaitingHealthy,
     /// The node is well: left-overs, recovery stages, quarantine, cordon.
     Recovering,
     /// A device cannot be reached; it is probed.
@@ -252,7 +252,7 @@ pub enum FinalReason {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
-pub enum ParkWord {
+pub enum ParkCode {
     /// The device calls its machine something else.
     WrongMachine,
     /// The device names no machine, and policy requires it.
@@ -286,7 +286,7 @@ pub enum ParkWord {
     /// The machine was off before us, and is to stay off.
     OffBeforeUs,
     /// The node did not become well in time.
-    NotWell,
+    NotHealthy,
     /// Nothing in the plan can prove the node off or isolated.
     NoProofPossible,
     /// The node is isolated, as its plan says.
@@ -342,7 +342,7 @@ pub enum GoalKind {
 #[serde(rename_all = "camelCase")]
 pub struct ParkReason {
     /// In one word.
-    pub reason: ParkWord,
+    pub reason: ParkCode,
     /// What the node calls itself, for `WrongMachine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]

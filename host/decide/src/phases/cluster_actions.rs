@@ -37,9 +37,9 @@ pub(crate) fn act_on_cluster(
         // They come to an end above.
         ClusterAction::Release | ClusterAction::DeleteNode => Flow::Stay,
 
-        ClusterAction::Cordon if node.cordoned => Flow::Go(Phase::AwaitingWell),
+        ClusterAction::Cordon if node.cordoned => Flow::Go(Phase::AwaitingHealthy),
         ClusterAction::Cordon => cordon(run),
-        ClusterAction::Quarantine if node.quarantined => Flow::Go(Phase::AwaitingWell),
+        ClusterAction::Quarantine if node.quarantined => Flow::Go(Phase::AwaitingHealthy),
         ClusterAction::Quarantine => {
             run.record.marks.quarantine = true;
             run.effect(Effect::Quarantine);
@@ -128,7 +128,7 @@ fn drain(run: &mut Run<'_>, view: &View, node: &NodeView) -> Flow {
     run.rule(Rule::P6);
     let left: Vec<&PodView> = view.pods.iter().filter(|pod| is_drained(pod)).collect();
     if left.is_empty() {
-        return Flow::Go(Phase::AwaitingWell);
+        return Flow::Go(Phase::AwaitingHealthy);
     }
     let held_until = run.record.entered_at.after(run.policy.pdb_patience);
     let stopped_until = held_until.after(run.policy.cleanup_timeout);

@@ -41,7 +41,7 @@ pub(crate) fn deciding(run: &mut Run<'_>, view: &View, node: &NodeView) -> Flow 
             }
             ask_again(run).unwrap_or(Flow::Stay)
         }
-        Some(Choice::Done) => Flow::Go(Phase::AwaitingWell),
+        Some(Choice::Done) => Flow::Go(Phase::AwaitingHealthy),
         Some(Choice::Fail(why)) => {
             let reason = ParkReason::PluginFailed { remedy: name(run), why: why.clone() };
             give_way(run, reason)

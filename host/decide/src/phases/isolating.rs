@@ -203,5 +203,5 @@ fn isolated_for_good(run: &mut Run<'_>) -> Flow {
     if is_cut_off && !run.has_next() && run.policy.isolated_for_good == IsolatedForGood::Park {
         return park(run, ParkReason::Isolated);
     }
-    Flow::Go(Phase::AwaitingWell)
+    Flow::Go(Phase::AwaitingHealthy)
 }

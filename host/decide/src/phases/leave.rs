@@ -206,7 +206,7 @@ pub(crate) fn make_way(run: &mut Run<'_>) -> Option<Flow> {
     let may_end = match run.record.phase {
         Phase::Waiting
         | Phase::Remedying
-        | Phase::AwaitingWell
+        | Phase::AwaitingHealthy
         | Phase::AwaitingDevice
         | Phase::Backoff
         | Phase::Parked => matches!(run.record.goal, Goal::BringBack | Goal::Park(_)),

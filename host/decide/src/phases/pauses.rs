@@ -131,7 +131,7 @@ pub(crate) fn parked(run: &mut Run<'_>) -> Flow {
         return flow;
     }
     let reason = run.record.park_reason().cloned();
-    let is_awaited = matches!(reason, Some(ParkReason::NotWell | ParkReason::Isolated));
+    let is_awaited = matches!(reason, Some(ParkReason::NotHealthy | ParkReason::Isolated));
     if is_awaited && is_back_in_the_same_boot(run) {
         return park(run, ParkReason::SameBootAfterRelease);
     }

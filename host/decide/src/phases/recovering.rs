@@ -28,7 +28,7 @@ use crate::{
 const REPORT_DUE_WITHIN: Span = Span::minutes(6);
 
 /// Done: the machine was given its power back; a boot takes its time.
-pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
+pub(crate) fn awaiting_healthy(run: &mut Run<'_>) -> Flow {
     let Some(view) = run.look() else { return Flow::Stay };
     let Some(node) = run.node(view) else { return node_is_gone(run) };
     run.rule(Rule::A8);
@@ -67,7 +67,7 @@ pub(crate) fn awaiting_well(run: &mut Run<'_>) -> Flow {
             run.look_at(reports_until);
             return run.look_in(crate::PROBE_EVERY);
         }
-        let reason = not_well(run);
+        let reason = not_healthy(run);
         return park(run, reason);
     }
     run.look_at(until);
@@ -112,7 +112,7 @@ fn another_pass(run: &mut Run<'_>) -> Option<Flow> {
     again.or_else(|| climb(run))
 }
 
-fn not_well(run: &Run<'_>) -> ParkReason {
+fn not_healthy(run: &Run<'_>) -> ParkReason {
     let remedy_step = run
         .plan
         .ladder
@@ -132,7 +132,7 @@ fn not_well(run: &Run<'_>) -> ParkReason {
             detail: detail.unwrap_or_default(),
         };
     }
-    if run.isolates() && !run.switches_power() { ParkReason::Isolated } else { ParkReason::NotWell }
+    if run.isolates() && !run.switches_power() { ParkReason::Isolated } else { ParkReason::NotHealthy }
 }
 
 /// Whoever is told that a node does not come back hears what its plugs read now: an off may have
@@ -231,9 +231,9 @@ pub(crate) fn recovering(run: &mut Run<'_>) -> Flow {
             run.rule(Rule::A7);
             run.record.retries = run.record.retries.saturating_add(1);
             if run.record.retries > run.policy.retries {
-                return park(run, ParkReason::NotWell);
+                return park(run, ParkReason::NotHealthy);
             }
-            return Flow::Go(Phase::AwaitingWell);
+            return Flow::Go(Phase::AwaitingHealthy);
         }
         if let Some(flow) = clear_left_overs(run, view, node) {
             return flow;

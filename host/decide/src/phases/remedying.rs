@@ -159,7 +159,7 @@ fn stuck(run: &mut Run<'_>, job: &JobRun) -> Option<Flow> {
     let remedy = name(run);
     let why = "was not seen to end, long after its deadline".to_string();
     // Its end may still be heard: `ended_late`.
-    run.record.resume = Some(Phase::AwaitingWell);
+    run.record.resume = Some(Phase::AwaitingHealthy);
     Some(park(run, ParkReason::JobStuck { remedy, why }))
 }
 
@@ -246,7 +246,7 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
         && run.policy.grades.contains(&Grade::JobSucceeded)
         && !run.is_well(view);
     if !cleans {
-        return Flow::Go(Phase::AwaitingWell);
+        return Flow::Go(Phase::AwaitingHealthy);
     }
     let Some(baseline) = run.record.baseline.clone() else {
         let liveness = node.liveness.clone();
@@ -257,7 +257,7 @@ fn after(run: &mut Run<'_>, view: &View, node: &NodeView, job: &JobRun, end: &Jo
     if guard(Bug::JobOfTheLiving, is_heard) {
         run.rule(Rule::P2);
         run.notice(Notice::ProofVoided { reads_on: None });
-        return Flow::Go(Phase::AwaitingWell);
+        return Flow::Go(Phase::AwaitingHealthy);
     }
     let until = baseline.at.after(Span(node.lease_duration.0 / 2));
     if run.now < until {

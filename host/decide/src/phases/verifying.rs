@@ -31,7 +31,7 @@ pub(crate) fn verifying_off(run: &mut Run<'_>) -> Flow {
     if !run.takes_off() {
         // A reset is no proof. A new boot id settles it, or the wait for well ends.
         run.rule(Rule::A10);
-        return Flow::Go(Phase::AwaitingWell);
+        return Flow::Go(Phase::AwaitingHealthy);
     }
     let plan = run.plan;
     // The outlets are read first.

@@ -263,7 +263,7 @@ fn found_dark(run: &Run<'_>) -> Vec<MethodIndex> {
 fn arrive(run: &mut Run<'_>) -> Flow {
     run.record.retries = 0;
     match run.record.goal.clone() {
-        Goal::BringBack => Flow::Go(Phase::AwaitingWell),
+        Goal::BringBack => Flow::Go(Phase::AwaitingHealthy),
         Goal::Withdraw | Goal::Close(_) => Flow::Go(Phase::Recovering),
         Goal::Park(reason) => park(run, reason),
     }

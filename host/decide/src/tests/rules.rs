@@ -50,7 +50,7 @@ fn cutting_plan(kind: Kind) -> Plan {
 #[test]
 fn the_one_path_from_lost_to_remedied() {
     let mut driver = driver();
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!((driver.count(Action::Off), driver.count(Action::On)), (1, 1));
     let taint = position(&driver, |one| *one == Effect::OutOfService);

@@ -26,7 +26,7 @@ const PHASES: [Phase; 17] = [
     Phase::Restoring,
     Phase::Untainting,
     Phase::PoweringOn,
-    Phase::AwaitingWell,
+    Phase::AwaitingHealthy,
     Phase::Recovering,
     Phase::AwaitingDevice,
     Phase::Backoff,
@@ -58,7 +58,7 @@ fn record(before: Before, phase: Phase) -> Record {
     record.unreachable = Some(0);
     record.resume = Some(Phase::ReadingIdentity);
     let parked = Parked {
-        reason: ParkReason::NotWell,
+        reason: ParkReason::NotHealthy,
         at: now,
         powered_off_by_us: vec![],
         still_cut: vec![],

@@ -54,7 +54,7 @@ pub(super) const fn phase_sentence(phase: Phase) -> &'static str {
         Phase::Restoring => "restores what isolation cut",
         Phase::Untainting => "lifts the out-of-service taint",
         Phase::PoweringOn => "switches the machine on",
-        Phase::AwaitingWell => "waits for the node to be well",
+        Phase::AwaitingHealthy => "waits for the node to be well",
         Phase::Recovering => "undoes what isolation did",
         Phase::AwaitingDevice => "the device cannot be reached; it is probed",
         Phase::Backoff => "a step failed; pauses before the next try",

@@ -118,7 +118,7 @@ fn unfinished(field: &str, phase: api::Phase) -> Result<decide::Phase, BrokenRec
         api::Phase::Restoring => P::Restoring,
         api::Phase::Untainting => P::Untainting,
         api::Phase::PoweringOn => P::PoweringOn,
-        api::Phase::AwaitingWell => P::AwaitingWell,
+        api::Phase::AwaitingHealthy => P::AwaitingHealthy,
         api::Phase::Recovering => P::Recovering,
         api::Phase::AwaitingDevice => P::AwaitingDevice,
         api::Phase::Backoff => P::Backoff,
@@ -310,7 +310,7 @@ fn goal(goal: &api::Goal) -> Result<decide::Goal, BrokenRecord> {
 }
 
 fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason, BrokenRecord> {
-    use api::ParkWord as Word;
+    use api::ParkCode as Word;
     use decide::ParkReason as Why;
     // The reason's own data, taken out; what is left over belongs to no reason or another one.
     let mut rest = why.clone();
@@ -362,7 +362,7 @@ fn park_reason(field: &str, why: &api::ParkReason) -> Result<decide::ParkReason,
         Word::StillCut => Why::StillCut,
         Word::GateClosed => Why::GateClosed,
         Word::OffBeforeUs => Why::OffBeforeUs,
-        Word::NotWell => Why::NotWell,
+        Word::NotHealthy => Why::NotHealthy,
         Word::NoProofPossible => Why::NoProofPossible,
         Word::Isolated => Why::Isolated,
         Word::SameBootAfterRelease => Why::SameBootAfterRelease,

@@ -94,7 +94,7 @@ impl Dice {
             Restoring,
             Untainting,
             PoweringOn,
-            AwaitingWell,
+            AwaitingHealthy,
             Recovering,
             AwaitingDevice,
             Backoff,
@@ -126,7 +126,7 @@ impl Dice {
             ParkReason::CutUndone { method: a.clone(), failure: Some(b) },
             ParkReason::GateClosed,
             ParkReason::OffBeforeUs,
-            ParkReason::NotWell,
+            ParkReason::NotHealthy,
             ParkReason::NoProofPossible,
             ParkReason::Isolated,
             ParkReason::SameBootAfterRelease,
@@ -462,7 +462,7 @@ fn a_broken_status_is_refused_by_name_and_parked() {
         let parked = park(&status, "a-1", &broken, Time(99));
         let why = parked.parked.as_ref().unwrap();
         assert_eq!(parked.phase, api::Phase::Parked, "row {row}");
-        assert_eq!(why.why.reason, api::ParkWord::BrokenRecord, "row {row}");
+        assert_eq!(why.why.reason, api::ParkCode::BrokenRecord, "row {row}");
         assert!(why.sentence.contains(field), "row {row}: {}", why.sentence);
         assert!(why.next.ends_with("delete nodefence a-1"), "row {row}: {}", why.next);
         assert_eq!(parked.operations, status.operations, "row {row}: the journal is kept");
@@ -519,8 +519,8 @@ fn a_reason_keeps_what_it_speaks_of() {
     for break_it in [
         |why: &mut api::ParkReason| why.found = None,
         |why: &mut api::ParkReason| why.tries = Some(1),
-        |why: &mut api::ParkReason| why.reason = api::ParkWord::NotWell,
-        |why: &mut api::ParkReason| why.reason = api::ParkWord::MethodFailed,
+        |why: &mut api::ParkReason| why.reason = api::ParkCode::NotHealthy,
+        |why: &mut api::ParkReason| why.reason = api::ParkCode::MethodFailed,
     ] {
         let mut status = status.clone();
         break_it(&mut status.parked.as_mut().unwrap().why);

@@ -106,7 +106,7 @@ pub fn park(
     now: Time,
 ) -> NodeFenceStatus {
     let is_parked = broken.phase == api::Phase::Parked
-        && broken.parked.as_ref().is_some_and(|one| one.why.reason == api::ParkWord::BrokenRecord);
+        && broken.parked.as_ref().is_some_and(|one| one.why.reason == api::ParkCode::BrokenRecord);
     if is_parked {
         return broken.clone();
     }
@@ -158,7 +158,7 @@ fn phase(phase: decide::Phase) -> api::Phase {
         P::Restoring => api::Phase::Restoring,
         P::Untainting => api::Phase::Untainting,
         P::PoweringOn => api::Phase::PoweringOn,
-        P::AwaitingWell => api::Phase::AwaitingWell,
+        P::AwaitingHealthy => api::Phase::AwaitingHealthy,
         P::Recovering => api::Phase::Recovering,
         P::AwaitingDevice => api::Phase::AwaitingDevice,
         P::Backoff => api::Phase::Backoff,
@@ -339,7 +339,7 @@ fn goal(goal: &decide::Goal) -> api::Goal {
 }
 
 fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
-    use api::ParkWord as Word;
+    use api::ParkCode as Word;
     use decide::ParkReason as Why;
     let mut written = api::ParkReason {
         reason: Word::BrokenRecord,
@@ -414,7 +414,7 @@ fn park_reason(reason: &decide::ParkReason) -> api::ParkReason {
         Why::StillCut => Word::StillCut,
         Why::GateClosed => Word::GateClosed,
         Why::OffBeforeUs => Word::OffBeforeUs,
-        Why::NotWell => Word::NotWell,
+        Why::NotHealthy => Word::NotHealthy,
         Why::NoProofPossible => Word::NoProofPossible,
         Why::Isolated => Word::Isolated,
         Why::SameBootAfterRelease => Word::SameBootAfterRelease,

@@ -53,7 +53,7 @@ pub const VOCABULARY: [(&str, &[&str]); 54] = [
     ("parkedRecorded", &["fence", "node", "reason", "leftOff"]),
     ("edited", &["object", "by"]),
     ("nodeLocked", &["node", "by", "lasts"]),
-    ("operatorCommand", &["fence", "node", "word", "by"]),
+    ("operatorCommand", &["fence", "node", "command", "by"]),
     ("policyMode", &["policy", "mode"]),
     ("leaderChanged", &["process"]),
 ];

@@ -453,7 +453,7 @@ pub enum What {
         fence: String,
         /// The node it is about.
         node: String,
-        /// Why, in the record's word: `OnFailed`, `NotWell`, …
+        /// Why, in the record's word: `OnFailed`, `NotHealthy`, …
         reason: String,
         /// How many of its plugs it says may be left off.
         left_off: u64,
@@ -481,7 +481,7 @@ pub enum What {
         /// Its node.
         node: String,
         /// `approve`, `retry`, `abort`, `abort-leave-off` or `confirm-off`.
-        word: String,
+        command: String,
         /// Who.
         by: String,
     },

@@ -9,7 +9,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
     RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawFault, RawNodeCondition,
-    RawOutage, RawServerClock, RawWord, Text,
+    RawOutage, RawServerClock, RawOperatorCommand, Text,
 };
 use crate::api::{Key, Kind};
 use crate::facts::Power;
@@ -203,9 +203,9 @@ pub(super) fn read(
         let lasts = reader.duration("faults.otherRemedy.lasts", &said.lasts);
         events.push(Event::OtherRemedy { node: said.node.value.clone(), lasts });
     }
-    if let Some(said) = &raw.word {
+    if let Some(raw) = &raw.operator_command {
         kinds += 1;
-        events.extend(word(reader, said, cast));
+        events.extend(operator_command(reader, raw, cast));
     }
     if kinds != 1 {
         let what = format!("faults: found {kinds} things that happen, expected one an entry");
@@ -265,20 +265,25 @@ fn device_fault(reader: &mut Reader, raw: &RawDeviceFault, cast: &Cast<'_>) -> O
     Some(Event::DeviceFault { device, fault, value: raw.value.unwrap_or(1) })
 }
 
-/// What somebody says about the incident of a node.
-fn word(reader: &mut Reader, said: &RawWord, cast: &Cast<'_>) -> Option<Event> {
-    if !cast.nodes.iter().any(|(node, _)| *node == said.node.value) {
-        no_such_node(reader, "word.node", &said.node);
+/// A person's command about the incident of a node.
+fn operator_command(
+    reader: &mut Reader,
+    raw: &RawOperatorCommand,
+    cast: &Cast<'_>,
+) -> Option<Event> {
+    if !cast.nodes.iter().any(|(node, _)| *node == raw.node.value) {
+        no_such_node(reader, "operatorCommand.node", &raw.node);
     }
-    let known = OperatorCommand::ALL.into_iter().find(|(name, _)| *name == said.says.value);
-    let Some((_, says)) = known else {
-        let words = OperatorCommand::ALL.map(|(name, _)| name).join(", ");
-        let found = &said.says.value;
-        let what = format!("faults.word.says: found {found:?}, expected one of {words}");
-        reader.wrong(said.says.referenced, what);
+    let found = &raw.command.value;
+    let known = OperatorCommand::ALL.into_iter().find(|(name, _)| name == found);
+    let Some((_, command)) = known else {
+        let commands = OperatorCommand::ALL.map(|(name, _)| name).join(", ");
+        let what =
+            format!("faults.operatorCommand.command: found {found:?}, expected one of {commands}");
+        reader.wrong(raw.command.referenced, what);
         return None;
     };
-    Some(Event::OperatorCommand { node: said.node.value.clone(), says })
+    Some(Event::OperatorCommand { node: raw.node.value.clone(), command })
 }
 
 fn condition(reader: &mut Reader, raw: &RawNodeCondition, cast: &Cast<'_>) -> Option<Event> {

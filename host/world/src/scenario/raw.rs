@@ -200,7 +200,7 @@ pub(super) struct RawFault {
     pub(super) node_condition: Option<RawNodeCondition>,
     pub(super) node_event: Option<RawNodeEvent>,
     pub(super) other_remedy: Option<RawOtherRemedy>,
-    pub(super) word: Option<RawWord>,
+    pub(super) operator_command: Option<RawOperatorCommand>,
     pub(super) server_clock: Option<Spanned<RawServerClock>>,
     pub(super) etcd: Option<Etcd>,
 }
@@ -267,9 +267,9 @@ pub(super) struct RawOtherRemedy {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct RawWord {
+pub(super) struct RawOperatorCommand {
     pub(super) node: Text,
-    pub(super) says: Text,
+    pub(super) command: Text,
 }
 
 #[derive(Debug, Deserialize)]

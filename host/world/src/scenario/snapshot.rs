@@ -131,12 +131,12 @@ impl Scenario {
             let more = if scenario.nodes.len() > KNOWN_MAX { ", …" } else { "" };
             let what = match known.as_slice() {
                 [] => {
-                    "--lose, --dark: found no Node in this file, expected a snapshot of a cluster; \
+                    "--lose, --power-loss: found no Node in this file, expected a snapshot of a cluster; \
                        to make one: node-remedy snapshot"
                         .to_owned()
                 }
                 known => format!(
-                    "--lose, --dark: found {:?}, expected one of the nodes {}{more}, or a selector that selects some",
+                    "--lose, --power-loss: found {:?}, expected one of the nodes {}{more}, or a selector that selects some",
                     loss.said,
                     known.join(", ")
                 ),

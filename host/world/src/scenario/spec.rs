@@ -349,12 +349,12 @@ pub enum Event {
         /// For how long.
         lasts: Duration,
     },
-    /// Somebody says a word about the incident of a node; nothing where it has none.
+    /// A person gives a command about the incident of a node; nothing if it has none.
     OperatorCommand {
         /// Whose.
         node: String,
         /// Which.
-        says: OperatorCommand,
+        command: OperatorCommand,
     },
     /// The clock of the control plane's machine is set so many milliseconds ahead or back.
     ServerClock(i64),
@@ -374,7 +374,7 @@ pub enum Etcd {
     Restored,
 }
 
-/// What a person says about an incident, as the command line does.
+/// A person's command about an incident, as the command line gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorCommand {
     /// The first off may be sent.
@@ -390,7 +390,7 @@ pub enum OperatorCommand {
 }
 
 impl OperatorCommand {
-    /// Every word, as scenarios have it.
+    /// Every command, by its name in scenarios.
     pub const ALL: [(&str, Self); 5] = [
         ("approve", Self::Approve),
         ("retry", Self::Retry),

@@ -194,9 +194,9 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             "kubeletStops: node-a",
-            "word: { node: node-a, says: maybe }",
+            "operatorCommand: { node: node-a, command: maybe }",
             expect![[
-                r#"s.yaml:14:42: faults.word.says: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
+                r#"s.yaml:14:57: faults.operatorCommand.command: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
             ]],
         ),
         (
@@ -356,7 +356,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "kubeletStopps: node-a",
             expect![
-                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, kernelDumps, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, devicesLost, apiFault, clockFault, edit, remove, nodeCondition, nodeEvent, otherRemedy, word, serverClock, etcd"
+                "s.yaml:14:14: unknown field `kubeletStopps`, expected one of at, when, after, within, kubeletStops, networkLost, machineHangs, kernelDumps, powerOffByHand, powerOnByHand, nodeComesBack, rackSilent, rackComesBack, bmcFault, deviceFault, plugOffByHand, plugOnByHand, cloudFault, instanceTerminated, deleteNode, cordon, taintOutOfService, forceDeletePod, holdPod, letPodGo, deleteAttachments, controllerKilled, controllerPaused, devicesLost, apiFault, clockFault, edit, remove, nodeCondition, nodeEvent, otherRemedy, operatorCommand, serverClock, etcd"
             ],
         ),
         (

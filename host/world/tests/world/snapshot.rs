@@ -91,7 +91,7 @@ fn a_node_that_the_snapshot_does_not_show_cannot_be_lost() {
     let errors = losing("node-z").unwrap_err();
     assert_eq!(
         errors.to_string(),
-        "c.yaml: --lose, --dark: found \"node-z\", expected one of the nodes node-a, node-b, node-c, \
+        "c.yaml: --lose, --power-loss: found \"node-z\", expected one of the nodes node-a, node-b, node-c, \
          or a selector that selects some"
     );
 }

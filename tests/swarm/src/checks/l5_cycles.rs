@@ -74,8 +74,8 @@ impl Check for Cycles {
             return (begun > OPERATIONS_MAX)
                 .then(|| format!("{begun} operations on {node} were begun within {WITHIN:?}"));
         }
-        if let What::OperatorCommand { fence, word, .. } = what
-            && word == "retry"
+        if let What::OperatorCommand { fence, command, .. } = what
+            && command == "retry"
         {
             *self.retries.entry(fence.clone()).or_default() += 1;
         }

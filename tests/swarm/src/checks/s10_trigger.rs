@@ -82,10 +82,10 @@ impl Trigger {
 
     /// Which incidents are aborted.
     fn see_commands(&mut self, at: Time, what: &What) {
-        if let What::OperatorCommand { fence, word, .. } = what {
-            if word == "retry" {
+        if let What::OperatorCommand { fence, command, .. } = what {
+            if command == "retry" {
                 self.aborted.remove(fence);
-            } else if word.starts_with("abort") {
+            } else if command.starts_with("abort") {
                 self.aborted.entry(fence.clone()).or_insert(at);
             }
         }

@@ -1,7 +1,7 @@
 //! S23: why a person is needed is true, as far as the world can tell.
 //!
 //! - `CutUndone`: somebody else gave back what was cut.
-//! - `NotWell`: the node is not well, or only just.
+//! - `NotHealthy`: the node is not well, or only just.
 //! - `SameBootAfterRelease`, `AliveThoughOff`: the node was heard since its incident began.
 //! - `OffBeforeUs`: its machine was off before, or a device said so before we switched it off. One of several outlets that
 //!   we switched off counts as off before.
@@ -139,7 +139,7 @@ impl Reports {
         let long_before = |since: &Time| between(*since, at) > LATELY;
         let (is_wrong, why) = match reason {
             "CutUndone" => (!self.given_back.contains(node), "nobody gave it back"),
-            "NotWell" => {
+            "NotHealthy" => {
                 let is_well = scene.well_since.get(node).is_some_and(long_before);
                 let is_ready = scene.ready.get(node).is_some_and(|ready| ready == "True");
                 (is_well && is_ready && !self.ill.contains(node), "it is well")

@@ -186,8 +186,8 @@ impl Check for LeftOff {
             self.told.insert((device.clone(), *plug), *power);
         } else if let What::PlugChanged { device, plug, .. } = what {
             self.told.remove(&(device.clone(), *plug));
-        } else if let What::OperatorCommand { fence, word, .. } = what {
-            if word == "abort-leave-off" {
+        } else if let What::OperatorCommand { fence, command, .. } = what {
+            if command == "abort-leave-off" {
                 self.said_left.insert(fence.clone());
             }
         } else if let What::PowerChanged { node, .. } = what {

@@ -122,7 +122,7 @@ fn state(state: &str) -> What {
 }
 
 fn parked(left_off: u64) -> What {
-    parked_for("NotWell", left_off)
+    parked_for("NotHealthy", left_off)
 }
 
 fn parked_for(reason: &str, left_off: u64) -> What {
@@ -353,7 +353,7 @@ fn s2_s5_s6_s10_count_outlets_and_ports_one_by_one() {
     assert_eq!(judged([port(), over.clone()].concat(), &setting), ["S6"]);
     // Whoever is asked for a yes is told what is cut until then.
     let asked = Setting { needs_approval: true, ..setting };
-    let approved = |until| vec![(3, word_said("approve")), (until, word_said("approve"))];
+    let approved = |until| vec![(3, commanded("approve")), (until, commanded("approve"))];
     assert!(!judged(port(), &asked).contains(&"S6"));
     // After that the gate is waited for, for as long as its timeout.
     assert!(!judged([port(), approved(902)].concat(), &asked).contains(&"S6"));
@@ -501,11 +501,11 @@ fn s10_nothing_is_begun_where_no_policy_says_so() {
     breaks([run(3, "shadow"), known, vec![(30, state("Running"))]].concat(), &[]);
 }
 
-fn word_said(word: &str) -> What {
+fn commanded(command: &str) -> What {
     What::OperatorCommand {
         fence: "n-1".into(),
         node: "n".into(),
-        word: word.into(),
+        command: command.into(),
         by: "people".into(),
     }
 }
@@ -514,7 +514,7 @@ fn word_said(word: &str) -> What {
 fn s10_nothing_is_switched_off_before_somebody_who_is_to_be_asked_said_yes() {
     let run = |word| {
         let off = vec![(40, meant(1, "off")), (40, said_yes("off", US)), (41, state("Error"))];
-        [vec![(1, lost()), (2, state("New")), (30, word_said(word))], off].concat()
+        [vec![(1, lost()), (2, state("New")), (30, commanded(word))], off].concat()
     };
     let asked = Setting { needs_approval: true, ..Setting::default() };
     assert!(!judged(run("approve"), &asked).contains(&"S10"));
@@ -569,7 +569,7 @@ fn l1_l3_l4_l5_a_run_ends_well() {
     assert_eq!(judged(vec![(1, ready("True"))], &setting), [""; 0]);
     let again =
         |reason| vec![(1, parked_for(reason, 1)), (2, state("Final")), (3, ready("Unknown"))];
-    assert_eq!(judged(again("NotWell"), &setting), ["L1"]);
+    assert_eq!(judged(again("NotHealthy"), &setting), ["L1"]);
     assert_eq!(judged(again("OnFailed"), &setting), [""; 0]);
     breaks(vec![(1, leads(""))], &["L3"]);
     breaks(vec![(1, tainted(QUARANTINE, CLIENT)), (2, state("Final"))], &["L4"]);
@@ -578,8 +578,8 @@ fn l1_l3_l4_l5_a_run_ends_well() {
         cut_then(cut_then(vec![]).split_off(1).into_iter().map(|(_, what)| (2, what)).collect());
     assert!(judged(twice, &Setting::default()).contains(&"L5"));
     let offs = || (1..4).map(|at| (at, power(Power::Off, Command))).collect::<Timeline>();
-    let (fence, node, word, by) = ("m-1".into(), "m".into(), "retry".into(), PEOPLE.into());
-    let retry = What::OperatorCommand { fence, node, word, by };
+    let (fence, node, command, by) = ("m-1".into(), "m".into(), "retry".into(), PEOPLE.into());
+    let retry = What::OperatorCommand { fence, node, command, by };
     let again = || [vec![(0, retry.clone())], offs()].concat();
     let miswired = Setting { miswired: [3].into(), ..Setting::default() };
     assert!(judged(offs(), &miswired).contains(&"L5"));

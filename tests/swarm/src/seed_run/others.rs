@@ -61,7 +61,7 @@ pub(super) const CLASSES: [&str; 13] = [
     DEVICES_LOST,
     PAUSE,
     people::APPROVAL,
-    people::WORD,
+    people::OPERATOR_COMMAND,
     people::DRAIN,
     DRIVER_CHECKS,
 ];

@@ -13,13 +13,13 @@ const OUTLET: &str = "one outlet behind a cut";
 /// The outlet is another machine's.
 pub(super) const WRONG: &str = "outlet of another behind a cut";
 /// Somebody stops the incident, or has it tried again.
-const WORD: &str = "word behind a cut";
+const OPERATOR_COMMAND: &str = "word behind a cut";
 /// Somebody gives the storage back.
 const UNDONE: &str = "cut of an outlet's machine undone";
 /// Somebody switches the machine on.
 const HAND: &str = "booted by hand behind a cut";
 /// Every class that is drawn here.
-pub(super) const CLASSES: [&str; 5] = [OUTLET, WRONG, WORD, UNDONE, HAND];
+pub(super) const CLASSES: [&str; 5] = [OUTLET, WRONG, OPERATOR_COMMAND, UNDONE, HAND];
 /// In so many of a hundred runs.
 const PERCENT: u64 = 6;
 /// So many that one lost node and its neighbour are no storm.
@@ -96,7 +96,7 @@ impl Draft {
                     let says = ["abort", "abort-leave-off", "retry"];
                     let drawn = usize::try_from(rng.below(3)).unwrap_or_default();
                     let says = says.get(drawn).copied().unwrap_or("retry");
-                    (format!("word: {{ node: {node}, says: {says} }}"), WORD)
+                    (format!("operatorCommand: {{ node: {node}, command: {says} }}"), OPERATOR_COMMAND)
                 }
                 _ => {
                     let drawn = usize::try_from(rng.below(2)).unwrap_or_default();

@@ -123,7 +123,7 @@ fn a1_an_off_that_was_held_back_is_decided_on_anew() {
                     driver.now.since(held_back_at) >= LOOK_EVERY,
                     "what held it back may do so again"
                 );
-                driver.until(Phase::AwaitingWell);
+                driver.until(Phase::AwaitingHealthy);
             }
         }
     }
@@ -135,7 +135,7 @@ fn a2_switching_on_is_never_gated() {
     driver.until(Phase::Untainting);
     driver.view.gate.refusals.push(Refusal::NoLease);
     driver.view.gate.refusals.push(paused_by_alice());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.count(Action::On), 1);
     assert!(driver.hit(Rule::A2));
 }
@@ -152,7 +152,7 @@ fn a2_an_on_that_died_with_its_process_is_sent_again_once_it_cannot_land_any_mor
     assert!(waited >= FOREIGN_CALL_MAX, "sent again after {waited}, when the first could land");
     assert!(waited < ON_TIMEOUT, "sent again only after {waited}");
     assert_eq!((lost.record.retries, lost.record.phase), (0, Phase::PoweringOn));
-    lost.until(Phase::AwaitingWell);
+    lost.until(Phase::AwaitingHealthy);
     assert_eq!((lost.count(Action::Off), lost.count(Action::On)), (1, 1));
 
     let mut arrived = driver();
@@ -160,7 +160,7 @@ fn a2_an_on_that_died_with_its_process_is_sent_again_once_it_cannot_land_any_mor
     arrived.todo.clear();
     arrived.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
     arrived.plugs[0] = PlugState::On;
-    arrived.until(Phase::AwaitingWell);
+    arrived.until(Phase::AwaitingHealthy);
     assert_eq!(arrived.count(Action::On), 0, "a machine that is on is left alone");
 }
 
@@ -196,7 +196,7 @@ fn a3_on_waits_out_an_off_that_nobody_heard_the_end_of() {
 fn a4_a_power_off_that_was_not_ours() {
     let mut brought_back = driver();
     brought_back.plugs[0] = PlugState::Off;
-    brought_back.until(Phase::AwaitingWell);
+    brought_back.until(Phase::AwaitingHealthy);
     assert_eq!((brought_back.count(Action::Off), brought_back.count(Action::On)), (0, 1));
     assert_eq!(brought_back.record.found_off, [0]);
     assert!(brought_back.released() && brought_back.hit(Rule::A4));
@@ -226,7 +226,7 @@ fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
         let policy = RunPolicy { found_off: FoundOff::LeaveOff, ..RunPolicy::default() };
         let mut driver = Driver::new(plan, policy);
         driver.plugs[found] = PlugState::Off;
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert!(driver.released() && driver.plugs[1 - found] == PlugState::On, "{found}");
         driver.boots().until(Phase::Final(FinalReason::Remedied));
         assert_eq!(driver.plugs[found], PlugState::Off, "{found}");
@@ -239,17 +239,17 @@ fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
 fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let told = driver.record.proof.clone();
     driver.plugs[0] = PlugState::Off;
     driver.until(Phase::VerifyingOff);
     assert_eq!(driver.count(Action::Off), 2);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.record.found_off.is_empty() && driver.record.proof != told);
 
     // Nor is it what proves another remedy, of another device that does not do as it is told.
     let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let read = driver.record.intend(0, Action::Status, driver.now);
     driver.record.close(&driver.plan, read, succeeded(PlugState::Off), driver.now);
     assert!(driver.record.reads_off(0) && !driver.record.is_to_verify(&driver.plan, 0));
@@ -262,7 +262,7 @@ fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.plugs[0] = PlugState::Off;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.plugs[0] = PlugState::Off;
     driver.until(Phase::VerifyingOff);
     assert_eq!(driver.count(Action::Off), 1);
@@ -275,7 +275,7 @@ fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
 fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
     let plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     let mut driver = Driver::new(plan, RunPolicy::default());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let restore = driver.calls.iter().rposition(|one| *one == (1, Action::On));
     let read = driver.calls.iter().rposition(|one| *one == (0, Action::Status));
     let on = driver.calls.iter().position(|one| *one == (0, Action::On));
@@ -314,7 +314,7 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
 fn a1_after_a_restart_a_well_new_boot_is_not_switched_off_for_what_was_released_before() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
     // The machine boots, and is ill again or still.
     driver.view.node.iter_mut().for_each(|node| node.liveness = liveness("boot-2", 9));
@@ -369,19 +369,19 @@ fn a7_a_retry_asks_only_what_is_not_verified() {
     let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
     let mut cycles = Driver::new(bmc_plan(), policy);
     cycles.until(Phase::Parked);
-    assert_eq!(cycles.parked(), Some(&ParkReason::NotWell));
+    assert_eq!(cycles.parked(), Some(&ParkReason::NotHealthy));
     assert_eq!(cycles.count(Action::Off), 2, "restarts + 1");
 }
 
 #[test] // promise: A8
 fn a8_done_waits_for_well() {
     let mut driver = driver();
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let since = driver.now;
     for _ in 0..20 {
         driver.go();
     }
-    assert_eq!(driver.record.phase, Phase::AwaitingWell);
+    assert_eq!(driver.record.phase, Phase::AwaitingHealthy);
     driver.until(Phase::Parked);
     assert!(driver.now.since(since) >= RECOVER_TIMEOUT);
     assert!(driver.hit(Rule::A8));
@@ -419,7 +419,7 @@ fn a10_an_indeterminate_reset_is_not_issued_again() {
             honest(operation, plugs)
         }
     });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.count(Action::Reset), 1);
     assert!(!driver.released() && driver.hit(Rule::A10));
     driver.boots().until(Phase::Final(FinalReason::Remedied));
@@ -438,7 +438,7 @@ fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
     assert!(driver.hit(Rule::A12) && driver.count(Action::Off) == 0);
     assert!(driver.record.operations.len() < 10, "a day of probes does not fill the record");
     driver.device = Box::new(honest);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.count(Action::Off), 1);
 }
 
@@ -464,7 +464,7 @@ fn a13_a_failed_on_closes_the_device() {
         driver.until(Phase::PoweringOn);
         assert_eq!(driver.record.on_failed.len(), 1);
         driver.device = Box::new(honest);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert_eq!(driver.record.on_failed, []);
     }
 
@@ -476,7 +476,7 @@ fn a13_a_failed_on_closes_the_device() {
     by_hand.until(Phase::Parked);
     by_hand.plugs[0] = PlugState::On;
     by_hand.event(Event::Command(Command::Retry));
-    by_hand.until(Phase::AwaitingWell);
+    by_hand.until(Phase::AwaitingHealthy);
     assert_eq!(by_hand.record.on_failed.len(), 1, "a hand says nothing for the device");
 }
 
@@ -516,7 +516,7 @@ fn a16_power_is_read_again_before_a_batch() {
         driver.todo.clear();
         let before = deletes(&driver);
         driver.look();
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert!(driver.count(Action::Status) > reads && driver.hit(Rule::A16));
         assert_eq!(deletes(&driver), before, "somebody switched it on: nothing more is deleted");
     }

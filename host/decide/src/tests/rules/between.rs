@@ -30,7 +30,7 @@ fn a_storm_between_off_and_on_leaves_no_machine_off() {
         cut.until(phase);
         cut.view.gate.refusals =
             vec![storm(), Refusal::OwnView { silent: Span::seconds(20), max: SILENCE_MAX }];
-        cut.until(Phase::AwaitingWell);
+        cut.until(Phase::AwaitingHealthy);
         assert_eq!((cut.count(Action::Off), cut.count(Action::On)), (1, 1), "{phase:?}");
         assert!(cut.released() && cut.record.parked.is_none(), "{phase:?}");
         cut.boots().until(Phase::Final(FinalReason::Remedied));
@@ -39,7 +39,7 @@ fn a_storm_between_off_and_on_leaves_no_machine_off() {
     let mut under_way = driver();
     under_way.until_call(Action::Off);
     under_way.view.gate.refusals = vec![storm()];
-    under_way.until(Phase::AwaitingWell);
+    under_way.until(Phase::AwaitingHealthy);
     assert_eq!(under_way.plugs, [PlugState::On]);
 }
 
@@ -82,7 +82,7 @@ fn a_disruption_budget_at_zero_holds_up_no_machine_that_is_off() {
     bound(&mut off);
     off.until(Phase::Releasing);
     let since = off.now;
-    off.until(Phase::AwaitingWell);
+    off.until(Phase::AwaitingHealthy);
     assert!(off.released() && off.now.since(since) < Span::minutes(1));
 
     let mut word = driver();
@@ -98,7 +98,7 @@ fn a_disruption_budget_at_zero_holds_up_no_machine_that_is_off() {
         word.go();
     }
     assert!(word.now.since(since) > Span::minutes(1) && word.hit(Rule::P6));
-    word.until(Phase::AwaitingWell);
+    word.until(Phase::AwaitingHealthy);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_lease_that_node_healthcheck_holds_stops_an_off_and_no_on() {
         let mut after = driver();
         after.until(phase);
         after.view.gate.refusals = vec![node_healthcheck()];
-        after.until(Phase::AwaitingWell);
+        after.until(Phase::AwaitingHealthy);
         assert_eq!((after.count(Action::Off), after.count(Action::On)), (1, 1), "{phase:?}");
     }
 }
@@ -144,7 +144,7 @@ fn an_on_with_wrong_credentials_closes_its_kind_and_tells_who_is_off() {
         broken.device = Box::new(honest);
         broken.view.gate.refusals = vec![storm()];
         broken.event(Event::Command(Command::Retry));
-        broken.until(Phase::AwaitingWell);
+        broken.until(Phase::AwaitingHealthy);
         assert_eq!((broken.plugs[0], broken.count(Action::Off)), (PlugState::On, 1));
         assert!(broken.record.on_failed.is_empty());
     }
@@ -162,7 +162,7 @@ fn an_isolation_whose_node_heals_by_itself_is_undone() {
     let mut plan = cutting_plan(Kind::Fabric(Path::Other));
     plan.power = vec![];
     let mut only = Driver::new(plan, RunPolicy::default());
-    only.until(Phase::AwaitingWell);
+    only.until(Phase::AwaitingHealthy);
     assert_eq!(only.plugs[1], PlugState::Off);
     only.wakes().until(Phase::Final(FinalReason::Remedied));
 
@@ -179,7 +179,7 @@ fn an_isolation_whose_node_heals_by_itself_is_undone() {
 #[test]
 fn a_machine_that_boots_from_san_has_its_storage_before_its_power() {
     let mut san = Driver::new(cutting_plan(storage()), RunPolicy::default());
-    san.until(Phase::AwaitingWell);
+    san.until(Phase::AwaitingHealthy);
     let on = |method| san.calls.iter().position(|call| *call == (method, Action::On)).unwrap();
     let (storage, power) = (on(1), on(0));
     let between = san.calls.get(..storage).unwrap_or_default();
@@ -193,7 +193,7 @@ fn a_machine_that_boots_from_san_has_its_storage_before_its_power() {
 #[test]
 fn a_machine_that_its_cloud_group_replaces_ends_the_run() {
     for phase in
-        [Phase::ReadingIdentity, Phase::VerifyingOff, Phase::Releasing, Phase::AwaitingWell]
+        [Phase::ReadingIdentity, Phase::VerifyingOff, Phase::Releasing, Phase::AwaitingHealthy]
     {
         let mut replaced = driver();
         replaced.holders = true;
@@ -252,7 +252,7 @@ fn a_run_that_is_left_alone_has_ways_on() {
         comes_and_goes.go();
     }
     comes_and_goes.view.gate.refusals.clear();
-    comes_and_goes.until(Phase::AwaitingWell);
+    comes_and_goes.until(Phase::AwaitingHealthy);
     assert!(comes_and_goes.released());
 
     let mut aborted = left_alone();
@@ -263,7 +263,7 @@ fn a_run_that_is_left_alone_has_ways_on() {
 
     let mut confirmed = left_alone();
     confirmed.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
-    confirmed.until(Phase::AwaitingWell);
+    confirmed.until(Phase::AwaitingHealthy);
     assert!(confirmed.released());
 
     let mut gone = left_alone();

@@ -21,7 +21,7 @@ fn a1_a_leader_whose_clock_is_behind_its_predecessors_goes_on() {
         driver.until_call(Action::Off);
         takes_over(&mut driver, behind);
         let began_at = driver.now;
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert!(driver.now.since(began_at) < Span::minutes(5), "{}", driver.now.since(began_at));
         assert_eq!(driver.count(Action::On), 1);
     }

@@ -61,7 +61,7 @@ fn evicted(driver: &Driver) -> Vec<String> {
 #[test]
 fn a_drained_node_that_is_well_again_gets_its_pods_back() {
     let mut driver = sick(&[drain()]);
-    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
     assert_eq!(evicted(&driver), ["db-0"], "a DaemonSet's pod would come back at once");
     let cordoned = |driver: &Driver| driver.view.node.as_ref().is_some_and(|node| node.cordoned);
     assert!(cordoned(&driver) && driver.hit(Rule::P6));
@@ -73,7 +73,7 @@ fn a_drained_node_that_is_well_again_gets_its_pods_back() {
 
 #[test] // promise: A11
 fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
-    for phase in [Phase::Remedying, Phase::AwaitingWell, Phase::Parked] {
+    for phase in [Phase::Remedying, Phase::AwaitingHealthy, Phase::Parked] {
         let mut driver = sick(&[drain()]);
         until(&mut driver, |driver| driver.record.phase == phase);
         driver.view.fence_is_due = true;
@@ -83,14 +83,14 @@ fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
     }
     let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
     driver.view.fence_is_due = true;
-    driver.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    driver.until(Phase::AwaitingHealthy).boots().until(Phase::Final(FinalReason::Remedied));
     // What is cut goes back by its own rules.
     let ladder = vec![remedy_step("storage-fence", Remedy::Isolation)];
     let mut driver = Driver::new(
         Plan { ladder, ..cutting_plan(Kind::Fabric(Path::Other)) },
         RunPolicy::default(),
     );
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.view.fence_is_due = true;
     driver.until(Phase::Parked);
 }
@@ -100,7 +100,7 @@ fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
 fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
     let mut driver =
         sick(&[remedy_step("cordon", Remedy::Cluster(ClusterAction::Cordon)), drain()]);
-    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
     driver.view.trigger = Crossing::Unclear;
     until(&mut driver, |driver| driver.record.phase == Phase::Waiting);
     let waits_since = driver.now;
@@ -111,7 +111,7 @@ fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
 
     // Reported again meanwhile, behind a closed gate: the wait begins anew.
     let mut again = sick(&[remedy_step("cordon", Remedy::Cluster(ClusterAction::Cordon)), drain()]);
-    until(&mut again, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut again, |driver| driver.record.phase == Phase::AwaitingHealthy);
     let reported = again.view.trigger;
     again.view.trigger = Crossing::Unclear;
     until(&mut again, |driver| driver.record.phase == Phase::Waiting);
@@ -129,7 +129,7 @@ fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
 #[test]
 fn a14_a_condition_that_nobody_reports_behind_a_power_cycle_is_not_waited_for_for_ever() {
     let mut driver = sick(&[remedy_step("fence", Remedy::Fence), drain()]);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let reported = driver.view.trigger.clone();
     driver.boots().view.trigger = reported;
     until(&mut driver, |driver| driver.record.phase == Phase::Waiting);
@@ -144,7 +144,7 @@ fn a14_a_condition_that_nobody_reports_behind_a_power_cycle_is_not_waited_for_fo
 fn what_tolerates_the_out_of_service_taint_is_drained_all_the_same() {
     let mut driver = sick(&[drain()]);
     driver.view.pods.iter_mut().for_each(|pod| pod.exempt = Some(Exempt::Tolerates));
-    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
     assert_eq!(driver.view.pods.len(), 0);
 }
 
@@ -176,7 +176,7 @@ fn the_last_drain_that_fails_names_the_pods_and_a_retry_drains_once_more() {
     assert_eq!(reason, ParkReason::NotDrained { left: "db-0".to_string() });
     driver.budget_at_zero = false;
     driver.event(Event::Command(Command::Retry));
-    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
     assert_eq!(driver.view.pods.len(), 1, "the DaemonSet's");
 }
 
@@ -196,7 +196,7 @@ fn a_pod_that_was_asked_and_does_not_stop_is_waited_for_longer() {
 fn a_silent_node_is_not_drained() {
     let mut driver = sick(&[drain(), remedy_step("fence", Remedy::Fence)]);
     driver.view.node.iter_mut().for_each(|node| node.lease_seen_at = Some(Time(0)));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(evicted(&driver).is_empty() && !driver.view.pods.is_empty());
     driver.until(Phase::ReadingIdentity);
 }
@@ -219,7 +219,7 @@ fn a_drain_stops_where_it_is_when_somebody_wants_the_node_left_alone_or_it_is_we
     assert_eq!((evicted(&paused).len(), paused.record.phase), (before, Phase::Remedying));
     assert_eq!(paused.record.slot, Slot::Free, "other nodes do not wait for a person");
     paused.view.gate.refusals.clear();
-    until(&mut paused, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut paused, |driver| driver.record.phase == Phase::AwaitingHealthy);
     assert_eq!(paused.view.pods.len(), 1, "it goes on, the DaemonSet's left alone");
 
     let mut well = sick(&[drain()]);
@@ -250,7 +250,7 @@ fn cordon_and_quarantine_stand_until_the_node_is_well() {
         (ClusterAction::Quarantine, |node| node.quarantined),
     ] {
         let mut driver = sick(&[remedy_step("mark", Remedy::Cluster(cluster_action))]);
-        until(&mut driver, |driver| driver.record.phase == Phase::AwaitingWell);
+        until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
         assert!(driver.view.node.as_ref().is_some_and(stands));
         driver.wakes().until(Phase::Final(FinalReason::Remedied));
         assert!(!driver.view.node.as_ref().is_some_and(stands));
@@ -265,7 +265,7 @@ fn isolation_as_a_remedy_leaves_power_alone() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     let ladder = vec![remedy_step("storage-fence", Remedy::Isolation)];
     let mut driver = Driver::new(Plan { ladder, ..fabric }, RunPolicy::default());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.plan.has_power() && !driver.released());
     assert_eq!(driver.count(Action::Off), 1, "the port");
     driver.wakes().until(Phase::Final(FinalReason::Remedied));
@@ -279,12 +279,12 @@ fn isolation_that_fails_or_does_not_help_gives_way_to_the_fence() {
     let ladder =
         vec![remedy_step("storage-fence", Remedy::Isolation), remedy_step("fence", Remedy::Fence)];
     let mut driver = Driver::new(Plan { ladder, ..fabric }, RunPolicy::default());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let since = driver.now;
     driver.until(Phase::ReadingIdentity);
     assert!(driver.now.since(since) >= PERIOD);
     assert_eq!(driver.count(Action::Off), 1, "what is cut is not cut again");
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.boots().until(Phase::Final(FinalReason::Remedied));
 }
 
@@ -309,7 +309,7 @@ fn a_ladder_of_cluster_actions_is_run_on_a_node_without_a_plan() {
     assert_eq!(refuse_plan(&bare, &RunPolicy::default()), None);
     let mut driver = Driver::new(bare, RunPolicy::default());
     lives(&mut driver);
-    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingWell);
+    until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
     assert_eq!(evicted(&driver), ["db-0"]);
 }
 

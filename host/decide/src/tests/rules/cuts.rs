@@ -52,7 +52,7 @@ fn dead_bmc(driver: &mut Driver) {
 /// the machine still runs. What was cut stays cut, and is told of, until somebody says that it is off.
 #[test] // promise: A15
 fn what_was_cut_stays_cut_when_the_node_is_deleted() {
-    for deleted_at in [Phase::Releasing, Phase::AwaitingWell] {
+    for deleted_at in [Phase::Releasing, Phase::AwaitingHealthy] {
         let mut plan = cutting_plan(storage());
         plan.power = vec![];
         plan.methods[0].kind = Kind::Watch;
@@ -141,7 +141,7 @@ fn a16_cuts_that_are_slow_to_read_are_read_in_one_round() {
     let mut driver = driver_of(plan);
     driver.plugs.resize(3, PlugState::On);
     driver.call_takes = Span::seconds(4);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
 }
 
@@ -149,7 +149,7 @@ fn a16_cuts_that_are_slow_to_read_are_read_in_one_round() {
 #[test] // promise: A16
 fn a16_a_cut_is_read_for_as_long_as_the_machine_may_run() {
     let mut driver = driver_of(storage_only());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
     driver.plugs[1] = PlugState::On;
     driver.until(Phase::Parked);
@@ -180,7 +180,7 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
         (Some("another-boot"), true, true),
     ] {
         let mut driver = driver_of(storage_only());
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         let node = driver.view.node.take().unwrap();
         driver.until(Phase::Parked);
         let boot_id = boot.map_or(node.liveness.boot_id.clone(), Into::into);
@@ -207,7 +207,7 @@ fn a16_a_machine_that_registered_anew_is_cut_again_only_in_the_boot_that_was_cut
 #[test] // promise: A5
 fn a5_a_machine_that_registers_anew_in_a_newer_boot_is_given_back_what_was_cut() {
     let mut driver = driver_of(storage_only());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let node = driver.view.node.take().unwrap();
     driver.until(Phase::Parked);
     let anew = |boot_id: &str| NodeView {
@@ -249,7 +249,7 @@ fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
     let mut driver = driver_of(storage_only());
     let boot_id = core::mem::take(&mut driver.view.node.as_mut().unwrap().liveness.boot_id);
     driver.record.liveness_at_open.boot_id.clear();
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.view.node.as_mut().unwrap().liveness.boot_id = boot_id;
     driver.until_now(Span::minutes(5));
     assert_eq!(driver.plugs[1], PlugState::Off, "its pods may run on");
@@ -266,7 +266,7 @@ fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
     driver.record.liveness_at_open.boot_id.clear();
     driver.until(Phase::Releasing);
     driver.node(|node| node.liveness.lease_renewed = Some(Time(5)));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
     driver.wakes();
     driver.until(Phase::Parked);
@@ -279,7 +279,7 @@ fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
 fn a17_a_cut_that_a_word_kept_undone_is_made_again_once_the_word_is_taken_back() {
     for node_is_gone in [false, true] {
         let mut driver = driver_of(storage_only());
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         driver.view.gate.refusals = vec![paused_by_alice()];
         driver.plugs[1] = PlugState::On;
         driver.until(Phase::Parked);
@@ -305,7 +305,7 @@ fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
         [false, true].into_iter().flat_map(|gone| kinds.map(|it| (gone, it)))
     {
         let mut driver = driver_of(storage_only());
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         if node_is_gone {
             driver.view.node = None;
             driver.until(Phase::Parked);
@@ -330,7 +330,7 @@ fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
 #[test]
 fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure() {
     let mut driver = driver_of(storage_only());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.device = Box::new(|operation, plugs| match operation.action {
         Action::On => failed(FailureKind::Device),
         Action::Status | Action::Off | Action::Reset | Action::Monitor => honest(operation, plugs),
@@ -374,7 +374,7 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is
         let device_timeout = Span::minutes(10);
         let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
         let mut driver = Driver::new(storage_only(), policy);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         driver.device = Box::new(move |operation, plugs| match operation.action {
             Action::Status => honest(operation, plugs),
             Action::On | Action::Off | Action::Reset | Action::Monitor => not_attempted(kind),
@@ -417,7 +417,7 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_whose_c
 #[test]
 fn a8_a_cut_that_stands_is_no_reason_for_another_pass() {
     let mut driver = Driver::new(storage_only(), RunPolicy { restarts: 3, ..RunPolicy::default() });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.until(Phase::Parked);
     assert_eq!((driver.record.restarts, driver.count(Action::Off)), (0, 1));
 }
@@ -439,7 +439,7 @@ fn storage_that_is_cut_gives_its_pods_back_although_the_bmc_is_dead() {
     assert_eq!(driver.plugs[1], PlugState::Off);
     assert!(driver.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
     driver.device = Box::new(honest);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
     driver.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(driver.plugs, vec![PlugState::On; 2]);
@@ -450,7 +450,7 @@ fn storage_that_is_cut_gives_its_pods_back_although_the_bmc_is_dead() {
 #[test] // promise: A5
 fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
     let mut driver = driver_of(storage_only());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.wakes();
     driver.until(Phase::Parked);
     assert_eq!(driver.plugs[1], PlugState::Off);
@@ -470,7 +470,7 @@ fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
     assert_eq!(driver.parked(), Some(&ParkReason::DeviceUnreachable));
     driver.device = Box::new(honest);
     driver.until(Phase::VerifyingOff);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
     driver.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!((driver.count(Action::Off), driver.count(Action::On)), (1, 1));
@@ -510,7 +510,7 @@ fn p2_which_boot_a_node_runs_says_only_a_report_after_the_proof() {
     driver.until(Phase::Releasing);
     driver.plugs[0] = PlugState::On;
     driver.node(|node| node.liveness.lease_renewed = Some(Time(7)));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.record.proof.as_ref().is_some_and(|proof| proof.voided_at.is_some()));
     driver.view.attachments.clear();
     driver.view.pods.clear();

@@ -70,7 +70,7 @@ fn until_decided(driver: &mut Driver, choice: &Choice) {
 #[test]
 fn a_plugin_drains_asks_a_method_and_fences_one_after_the_other() {
     let mut driver = asks(&[cluster("drain"), method("bmc"), Choice::Fence]);
-    while driver.record.phase != Phase::AwaitingWell {
+    while driver.record.phase != Phase::AwaitingHealthy {
         // Its kubelet lives: somebody stops what is asked to leave.
         let now = driver.now;
         driver.view.node.iter_mut().for_each(|node| node.lease_seen_at = Some(now));
@@ -81,8 +81,8 @@ fn a_plugin_drains_asks_a_method_and_fences_one_after_the_other() {
     let drained = driver.now;
     driver.until_call(Action::Off);
     assert!(driver.now >= drained.after(PERIOD), "the node had its time to be well");
-    driver.until(Phase::AwaitingWell);
-    driver.until_now(Span::minutes(16)).until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
+    driver.until_now(Span::minutes(16)).until(Phase::AwaitingHealthy);
     assert_eq!((driver.count(Action::Off), driver.record.remedy_step), (2, 0));
     let expected = [("cluster drain", true), ("method bmc", true), ("fence", false)];
     assert_eq!(decided(&driver), expected.map(|(what, ended)| (what.to_string(), ended)));
@@ -107,7 +107,7 @@ fn a_decision_waits_for_the_gate_as_the_remedy_it_names_does() {
         assert!(driver.calls.is_empty() && !node.cordoned && !node.quarantined, "{choice}");
         assert_eq!(driver.record.slot, Slot::Free, "nobody holds a slot to wait with it");
         driver.view.gate.refusals.clear();
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
     }
 }
 
@@ -178,7 +178,7 @@ fn an_ask_without_an_answer_is_made_again_and_only_one_answer_counts() {
     let record = driver.record.clone();
     driver.event(Event::Decided { number: 1, answer: Ok(Choice::Fence) });
     assert_eq!(driver.record.decisions, record.decisions);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.view.node.as_ref().unwrap().cordoned && driver.calls.is_empty());
 }
 
@@ -214,7 +214,7 @@ fn what_cannot_be_followed_ends_the_remedy_step_and_the_ladder_goes_on() {
         (bmc_plan(), Choice::Fail("no idea".to_string()), "no idea"),
     ] {
         let mut driver = asks_with(plan, core::slice::from_ref(&choice));
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         let ended = driver.now;
         assert!(driver.calls.is_empty(), "{choice}");
         let told = driver.notices.iter().find_map(|one| {
@@ -234,7 +234,7 @@ fn a_plugin_that_cannot_be_asked_is_asked_for_a_while() {
     let gone = "FencePlugin polite is not loaded".to_string();
     driver.answers = vec![Err(gone.clone()); 500];
     let begun = driver.now;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let (took, patience) = (driver.now.since(begun), driver.policy.cleanup_timeout);
     assert!(took >= patience && took < patience.times(2), "{took:?}");
     assert!(asked(&driver) < 200, "not without a pause: {}", asked(&driver));

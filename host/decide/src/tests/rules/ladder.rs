@@ -52,7 +52,7 @@ fn a11_a_job_that_mends_the_node_ends_the_incident() {
     runs(&mut driver, 1);
     assert_eq!((driver.record.phase, driver.record.slot), (Phase::Remedying, Slot::Held));
     driver.job(1, JobState::Succeeded);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.record.slot, Slot::Held);
     driver.wakes().until(Phase::Final(FinalReason::Remedied));
     assert!(driver.calls.is_empty() && !driver.released());
@@ -68,7 +68,7 @@ fn a11_the_pod_of_a_job_that_ended_unseen_stands_on_the_node_and_in_the_record()
     }
     assert_eq!(driver.record.jobs[0].seen_at, None);
     driver.job(1, failed());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.record.jobs[0].pod.as_deref(), Some("job-1"));
     let signed = |driver: &Driver| driver.view.node.as_ref().unwrap().remediation_pod.clone();
     while signed(&driver).is_none() {
@@ -84,12 +84,12 @@ fn a11_the_next_remedy_has_its_turn_a_period_after_the_job_ended() {
         runs(&mut driver, 1);
         assert!(driver.calls.is_empty(), "a run waits for its Job");
         driver.job(1, end);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         let ended = driver.now;
         driver.until(Phase::ReadingIdentity);
         assert!(driver.now >= ended.after(PERIOD) && driver.now < ended.after(PERIOD.times(2)));
         assert_eq!(driver.record.remedy_step, 1);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         driver.boots().until(Phase::Final(FinalReason::Remedied));
         assert_eq!((driver.count(Action::Off), started(&driver)), (1, 1));
         assert!(driver.hit(Rule::A11));
@@ -101,7 +101,7 @@ fn a11_what_allowed_the_first_remedy_is_read_again_before_the_next() {
     let mut driver = ladder(&[job("repair", false), fence()]);
     runs(&mut driver, 1);
     driver.job(1, failed());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.view.gate.refusals = vec![Refusal::NoLease];
     driver.until(Phase::Waiting);
     for _ in 0..20 {
@@ -164,7 +164,7 @@ fn a_job_is_started_once_whoever_finds_its_record() {
     assert_eq!((started(&driver), driver.record.jobs.len()), (1, 1));
     // Somebody deleted it: it is lost, not started again.
     driver.job(1, JobState::Absent);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let end = driver.record.jobs[0].end.as_ref();
     assert_eq!(end.map(|end| end.outcome), Some(JobOutcome::Lost));
     assert_eq!(started(&driver), 1);
@@ -210,7 +210,7 @@ fn p2_a_word_holds_no_longer_than_the_nodes_silence() {
     driver.until(Phase::Releasing);
     let boot = driver.record.liveness_at_open.boot_id.clone();
     driver.view.node.as_mut().unwrap().liveness = liveness(&boot, 7);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(!driver.released() && driver.hit(Rule::P2));
 }
 
@@ -237,7 +237,7 @@ fn no_job_outlives_its_incident() {
     let mut ended = ladder(&[job("repair", false)]);
     runs(&mut ended, 1);
     ended.job(1, JobState::Succeeded);
-    ended.until(Phase::AwaitingWell);
+    ended.until(Phase::AwaitingHealthy);
     ended.wakes().until(Phase::Final(FinalReason::Remedied));
     for (mut driver, stopped) in [(stuck, true), (gone, true), (ended, false)] {
         while !driver.todo.is_empty() {
@@ -292,7 +292,7 @@ fn a_job_that_the_api_server_refuses_is_asked_for_again_and_told() {
 
     // Where nobody does, the next remedy has its turn.
     let mut driver = ladder(&[job("repair", false), fence()]);
-    while driver.record.phase != Phase::AwaitingWell {
+    while driver.record.phase != Phase::AwaitingHealthy {
         refused(&mut driver);
     }
     let end = driver.record.jobs[0].end.clone().unwrap();

@@ -48,7 +48,7 @@ fn cut(driver: &Driver) -> Vec<(MethodIndex, Action)> {
 fn one_method_of_power_is_switched_and_proves_like_the_whole_plan() {
     let plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     let mut driver = driver(Plan { ladder: vec![method(BMC)], ..plan });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
     assert_eq!(
         driver.record.proof.as_ref().map(|proof| proof.grade),
@@ -79,7 +79,7 @@ fn a_machine_that_one_method_switched_on_is_not_found_off_by_another() {
 #[test]
 fn a_reset_that_does_not_help_gives_way_to_the_fence() {
     let mut driver = driver(plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(
         cut(&driver) == [(BESIDE, Action::Reset)] && !driver.released(),
         "a reset proves nothing"
@@ -88,13 +88,13 @@ fn a_reset_that_does_not_help_gives_way_to_the_fence() {
     driver.until(Phase::PoweringOn);
     assert!(driver.now.since(since) >= driver.policy.recover_timeout, "a boot takes its time");
     assert_eq!(cut(&driver), [(BESIDE, Action::Reset), (BMC, Action::Off)]);
-    driver.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    driver.until(Phase::AwaitingHealthy).boots().until(Phase::Final(FinalReason::Remedied));
 }
 
 #[test]
 fn a_reset_that_helps_is_the_end_of_it() {
     let mut driver = driver(plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]));
-    driver.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    driver.until(Phase::AwaitingHealthy).boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(cut(&driver), [(BESIDE, Action::Reset)]);
     assert!(!driver.released());
 }
@@ -107,7 +107,7 @@ fn a3_a_reset_that_may_still_come_keeps_the_node_from_use() {
         let mut plan = plan_with(Kind::ResetOnly, vec![method(BESIDE)]);
         plan.methods[BESIDE].late_effect = late;
         let mut driver = driver(plan);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         let since = driver.now;
         driver.live(boot, 9).until(Phase::Final(FinalReason::Remedied));
         driver.now.since(since)
@@ -119,7 +119,7 @@ fn a3_a_reset_that_may_still_come_keeps_the_node_from_use() {
 #[test]
 fn one_method_that_cuts_is_given_back_once_the_node_is_well() {
     let mut driver = driver(plan_with(Kind::Fabric(Path::Other), vec![method(BESIDE)]));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!((driver.plugs[BESIDE], driver.plugs[BMC]), (PlugState::Off, PlugState::On));
     driver.wakes().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(cut(&driver), [(BESIDE, Action::Off)]);
@@ -148,7 +148,7 @@ fn one_method_that_fails_gives_way_at_once() {
             (BESIDE, Action::Off | Action::Reset) => not_attempted(FailureKind::Denied),
             (_, _) => honest(operation, plugs),
         });
-        driver.until(Phase::VerifyingOff).until(Phase::AwaitingWell);
+        driver.until(Phase::VerifyingOff).until(Phase::AwaitingHealthy);
         assert!(driver.hit(Rule::A11), "{action:?}");
         assert_eq!(cut(&driver).last(), Some(&(BMC, Action::Off)), "{action:?}");
         let told = |notice: &Notice| matches!(notice, Notice::RemedyFailed(ParkReason::MethodFailed { method, .. }) if method == "beside");
@@ -180,7 +180,7 @@ fn a_reset_of_a_machine_that_is_off_gives_way_at_once() {
     let (method, detail) = ("beside".to_string(), "the machine is off".to_string());
     let told = Notice::RemedyFailed(ParkReason::MethodFailed { method, detail });
     assert!(driver.notices.contains(&told), "{:?}", driver.notices);
-    driver.until(Phase::AwaitingWell).boots().until(Phase::Final(FinalReason::Remedied));
+    driver.until(Phase::AwaitingHealthy).boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(driver.record.found_off, [BESIDE]);
 }
 
@@ -231,7 +231,7 @@ fn a_bmc_without_power_is_not_waited_for_on_the_way_back() {
         BMC if plugs[outlet] == PlugState::Off => silent(operation, plugs),
         _ => honest(operation, plugs),
     });
-    driver.until_released().until(Phase::AwaitingWell);
+    driver.until_released().until(Phase::AwaitingHealthy);
     assert_eq!(driver.plugs, vec![PlugState::On; 3]);
     assert!(!driver.hit(Rule::A12));
     driver.boots().until(Phase::Final(FinalReason::Remedied));

@@ -133,7 +133,7 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
         driver.device = Box::new(behind_its_outlet);
         driver.until_released();
         assert_eq!(driver.plugs[1], PlugState::Off);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert_eq!(driver.plugs[1], PlugState::On);
     }
 }

@@ -74,7 +74,7 @@ fn a_silent_node_gives_back_what_drivers_check_before_it_is_off() {
         (driver.count(Action::Off), driver.did(|one| *one == Effect::OutOfService)),
         (0, None)
     );
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let left = driver.view.pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>();
     assert_eq!((left, driver.count(Action::Off)), (vec!["ds-1"], 1), "the rest once it is off");
     driver.boots().until(Phase::Final(FinalReason::Remedied));
@@ -113,10 +113,10 @@ fn a_node_that_was_cut_off_and_is_back_keeps_its_boot() {
     let mut driver = cut_off(&[Grade::Partition]);
     driver.view.node.iter_mut().for_each(|node| node.volumes_in_use = in_use());
     driver.until(Phase::Releasing).until_released().until(Phase::AwaitingPower);
-    driver.wakes().until(Phase::AwaitingWell);
+    driver.wakes().until(Phase::AwaitingHealthy);
     for _ in 0..20 {
         driver.go();
-        assert_eq!(driver.record.phase, Phase::AwaitingWell, "it holds a volume that moved away");
+        assert_eq!(driver.record.phase, Phase::AwaitingHealthy, "it holds a volume that moved away");
     }
     driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
     driver.until(Phase::Final(FinalReason::Remedied));
@@ -239,7 +239,7 @@ fn storage_stays_cut_while_its_kubelet_uses_it() {
     let mut driver = Driver::new(plan, RunPolicy::default());
     let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
     driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.view.trigger = CLEAR;
     driver.live(BOOT, 9).until(Phase::Parked);
     assert_eq!(driver.plugs, [PlugState::On, PlugState::Off]);
@@ -326,7 +326,7 @@ fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
     driver.until(Phase::Releasing).until_released();
     // It boots by itself in the middle of the release, and is never well: another pass, about that boot.
     driver.view.node.iter_mut().for_each(|node| node.liveness = liveness("boot-2", 5));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let passes = |driver: &Driver| driver.notices.contains(&Notice::Restarting { restart: 1 });
     while !passes(&driver) {
         driver.go();

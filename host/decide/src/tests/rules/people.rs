@@ -22,7 +22,7 @@ fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
             let mut driver = driver();
             driver.until(phase);
             driver.view.gate.refusals.push(word.clone());
-            driver.until(Phase::AwaitingWell);
+            driver.until(Phase::AwaitingHealthy);
             assert_eq!((driver.count(Action::Off), driver.count(Action::On)), (1, 1), "{word}");
             assert!(driver.record.parked.is_none(), "{phase:?} {word}");
         }
@@ -45,7 +45,7 @@ fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
     assert_eq!((kept.record.slot, kept.count(Action::Off)), (Slot::Free, 0));
     assert_eq!(kept.record.phase, Phase::AwaitingPower);
     kept.view.gate.refusals.clear();
-    kept.until(Phase::AwaitingWell);
+    kept.until(Phase::AwaitingHealthy);
     assert_eq!((kept.count(Action::Off), kept.count(Action::On)), (1, 1));
 }
 
@@ -76,7 +76,7 @@ fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     assert_eq!(kept.record.phase, Phase::Parked);
     kept.device = Box::new(honest);
     kept.view.gate.refusals.clear();
-    kept.until(Phase::AwaitingWell);
+    kept.until(Phase::AwaitingHealthy);
     assert!(kept.notices.contains(&Notice::VetoLifted));
     assert_eq!(kept.count(Action::On), 1);
 }
@@ -103,7 +103,7 @@ fn a17_people_pause_approve_retry_and_abort() {
     };
     assert!(waits.notices.contains(&asked(&[])));
     waits.view.people.approved = true;
-    waits.until(Phase::AwaitingWell);
+    waits.until(Phase::AwaitingHealthy);
 
     // Whoever may wait for long knows what is cut meanwhile.
     let mut cut = Driver::new(cutting_plan(Kind::Fabric(Path::Other)), policy);
@@ -172,7 +172,7 @@ fn a17_people_pause_approve_retry_and_abort() {
     retried.until(Phase::Parked);
     retried.device = Box::new(honest);
     retried.event(Event::Command(Command::Retry));
-    retried.until(Phase::AwaitingWell);
+    retried.until(Phase::AwaitingHealthy);
     assert!(retried.hit(Rule::A17));
 }
 
@@ -248,7 +248,7 @@ fn a17_after_an_abort_a_machine_that_was_booted_by_hand_is_not_switched_off_agai
         driver.go();
     }
     assert_eq!((driver.record.phase, driver.count(Action::Off)), (Phase::Parked, offs));
-    assert_eq!(driver.parked(), Some(&ParkReason::NotWell));
+    assert_eq!(driver.parked(), Some(&ParkReason::NotHealthy));
 
     // Whoever says `retry` wants it fenced.
     driver.event(Event::Command(Command::Retry));

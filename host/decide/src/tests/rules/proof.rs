@@ -180,7 +180,7 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
     }
 
     let mut whole = dumping(believing(), Dump::Heard);
-    whole.until(Phase::AwaitingWell);
+    whole.until(Phase::AwaitingHealthy);
     assert_eq!(deleted(&whole).len(), 3, "and then everything, behind the proof of power");
 }
 
@@ -239,7 +239,7 @@ fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
         };
         driver.until_call(Action::Off);
         let before = asked(&driver);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         (before, asked(&driver))
     };
     let (power, dump) = (Grade::PowerOffVerified, Grade::KdumpSeen);
@@ -294,7 +294,7 @@ fn p3_a_release_stands_behind_proof_wherever_it_is_configured() {
     let mut driver = Driver::new(plan, RunPolicy::default());
     driver.until(Phase::VerifyingOff);
     assert!(!driver.released());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released() && driver.hit(Rule::P3));
 }
 
@@ -306,13 +306,13 @@ fn p4_quarantine_first_then_by_mode() {
     prompt.todo.clear();
     prompt.look();
     assert_eq!(prompt.todo, [Effect::Quarantine]);
-    prompt.until(Phase::AwaitingWell);
+    prompt.until(Phase::AwaitingHealthy);
 
     let policy =
         RunPolicy { release: ReleaseMode::Paced { pods_per_minute: 6 }, ..RunPolicy::default() };
     let mut paced = Driver::new(bmc_plan(), policy);
     paced.view.pods = vec![pod("a", None), pod("b", None), pod("d", Some(Exempt::DaemonSet))];
-    paced.until(Phase::AwaitingWell);
+    paced.until(Phase::AwaitingHealthy);
     let deletes: Vec<&Effect> =
         paced.done.iter().filter(|one| matches!(one, Effect::DeletePods(_))).collect();
     let one = |name: &str| Effect::DeletePods(vec![name.to_string()]);
@@ -333,7 +333,7 @@ fn p5_a_pace_slower_than_the_release_timeout_stalls_nothing() {
     };
     let mut paced = Driver::new(bmc_plan(), policy);
     paced.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
-    paced.until(Phase::AwaitingWell);
+    paced.until(Phase::AwaitingHealthy);
     let deletes = paced.done.iter().filter(|one| matches!(one, Effect::DeletePods(_)));
     assert_eq!(deletes.count(), 3);
     assert!(!paced.notices.iter().any(|one| matches!(one, Notice::ReleaseStalled { .. })));
@@ -414,7 +414,7 @@ fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
     driver.budget_at_zero = true;
     driver.until(Phase::Releasing);
     let since = driver.now;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.now.since(since) >= PDB_PATIENCE && driver.hit(Rule::P6));
     assert_eq!(driver.did(|one| *one == Effect::OutOfService), None, "it would take all pods");
 }
@@ -424,7 +424,7 @@ fn p7_only_our_own_marks_are_lifted() {
     let mut driver =
         Driver::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
     driver.view.node.iter_mut().for_each(|node| node.cordoned = true);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(driver.did(|one| *one == Effect::Cordon), None, "somebody else's cordon");
     assert_eq!(driver.did(|one| *one == Effect::Uncordon), None);
@@ -432,7 +432,7 @@ fn p7_only_our_own_marks_are_lifted() {
 
     let mut ours =
         Driver::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
-    ours.until(Phase::AwaitingWell);
+    ours.until(Phase::AwaitingHealthy);
     ours.boots().until(Phase::Final(FinalReason::Remedied));
     assert!(position(&ours, |one| *one == Effect::Uncordon) > 0);
 }

@@ -50,7 +50,7 @@ fn a_release_waits_for_a_persons_word_and_holds_no_slot() {
     assert!(waits_for_proof(&driver) && !driver.released(), "{:?}", driver.notices);
     assert_eq!(driver.record.slot, Slot::Free);
     confirm(&mut driver);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released() && driver.view.pods.len() == 1, "the DaemonSet's stays");
     assert_eq!(driver.calls, [], "no device is asked for anything");
     driver.boots().until(Phase::Final(FinalReason::Remedied));
@@ -68,7 +68,7 @@ fn a_node_that_is_well_meanwhile_keeps_its_pods() {
 #[test]
 fn the_next_remedy_does_not_wait_for_a_word_without_end() {
     let mut driver = lost(ClusterAction::Release, true, &[]);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.hit(Rule::A11) && !driver.released());
     driver.until(Phase::Releasing);
     assert_eq!(driver.record.proof.as_ref().map(|one| one.grade), Some(Grade::PowerOffVerified));
@@ -129,7 +129,7 @@ fn a_node_that_cannot_be_deleted_holds_nothing_up() {
     let mut driver =
         Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), RunPolicy::default());
     driver.node_stays = true;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     let told = |notice: &Notice| matches!(notice, Notice::ReleaseStalled { holders } if *holders == ["Node node-a"]);
     assert!(driver.notices.iter().any(told), "{:?}", driver.notices);
     driver.boots().until(Phase::Final(FinalReason::Remedied));
@@ -148,7 +148,7 @@ fn a_machine_that_is_on_again_keeps_its_node() {
     driver.view.attachments.clear();
     driver.plugs[0] = PlugState::On;
     driver.look();
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.did(|one| *one == Effect::DeleteNode), None, "{:?}", driver.rules);
 }
 
@@ -160,7 +160,7 @@ fn cut_storage_deletes_no_node() {
     plan.isolation[0].methods.push(2);
     plan.power.clear();
     let mut driver = Driver::new(plan, RunPolicy::default());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released() && driver.did(|one| *one == Effect::DeleteNode).is_none());
     driver.view.trigger = CLEAR;
     driver.boots().until(Phase::Final(FinalReason::Remedied));

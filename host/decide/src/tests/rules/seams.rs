@@ -54,7 +54,7 @@ fn a_node_is_cordoned_where_its_stage_comes_to_that() {
                 _ => not_attempted(FailureKind::Denied),
             });
         }
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         let cordons = driver.done.iter().filter(|one| **one == Effect::Cordon).count();
         assert_eq!(cordons, usize::from(is_cordoned), "{execution:?} {kinds:?}: {:?}", driver.done);
     }
@@ -91,7 +91,7 @@ fn somebody_elses_cordon_is_left_alone_behind_a_cut_too() {
     plan.isolation = vec![stage(Execution::All, &[1, 2])];
     let mut driver = Driver::new(plan, RunPolicy::default());
     driver.view.node.iter_mut().for_each(|node| node.cordoned = true);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.did(|one| *one == Effect::Cordon), None, "{:?}", driver.done);
     assert!(!driver.record.marks.cordon);
 }
@@ -167,7 +167,7 @@ fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
     off.view.trigger = Crossing::Unclear;
     off.until(Phase::Waiting);
     off.device = Box::new(honest);
-    off.until(Phase::AwaitingWell);
+    off.until(Phase::AwaitingHealthy);
     assert_eq!((off.plugs[0], off.count(Action::Off)), (PlugState::On, 1));
 }
 
@@ -194,7 +194,7 @@ fn an_approval_that_is_taken_back_before_the_off_sends_none() {
     let stands = (taken_back.record.phase, taken_back.record.slot, taken_back.count(Action::Off));
     assert_eq!(stands, (Phase::AwaitingPower, Slot::Free, 0));
     taken_back.view.people.approved = true;
-    taken_back.until(Phase::AwaitingWell);
+    taken_back.until(Phase::AwaitingHealthy);
     assert_eq!((taken_back.count(Action::Off), taken_back.count(Action::On)), (1, 1));
 
     let mut under_way = Driver::new(bmc_plan(), policy);
@@ -289,7 +289,7 @@ fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
     driver.event(Event::Command(Command::Retry));
     driver.until_call(Action::On);
     assert_eq!(driver.record.in_flight().map(|one| one.method), Some(1), "the port first");
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!((driver.plugs.clone(), driver.count(Action::Off)), (vec![PlugState::On; 2], 2));
     driver.view.pods.clear();
     driver.view.attachments.clear();
@@ -301,7 +301,7 @@ fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
 fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
     let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
     driver.plugs[1] = PlugState::Off;
-    driver.until(Phase::AwaitingWell).boots();
+    driver.until(Phase::AwaitingHealthy).boots();
     driver.until(Phase::Final(FinalReason::Remedied));
     assert_eq!(driver.plugs, [PlugState::On, PlugState::Off]);
     assert!(driver.calls.iter().all(|call| *call == (1, Action::Status) || call.0 == 0));
@@ -323,7 +323,7 @@ fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() 
     assert_eq!((left_off, driver.count(Action::Off)), (Some(vec![0]), 2));
     driver.device = Box::new(honest);
     driver.event(Event::Command(Command::Retry));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!((driver.plugs.clone(), driver.count(Action::Off)), (vec![PlugState::On; 2], 2));
 }
 
@@ -363,7 +363,7 @@ fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
     driver.device = Box::new(honest);
     driver.until_call(Action::On);
     assert_eq!(driver.record.in_flight().map(|one| one.method), Some(1), "the port first");
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.plugs, [PlugState::On; 2]);
 }
 
@@ -372,7 +372,7 @@ fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
 #[test] // promise: P4
 fn a_quarantine_that_never_stands_releases_nothing_and_leaves_no_machine_off() {
     let mut driver = driver();
-    while driver.record.phase != Phase::AwaitingWell {
+    while driver.record.phase != Phase::AwaitingHealthy {
         driver.go();
         driver.view.node.iter_mut().for_each(|node| node.quarantined = false);
         assert!(driver.now < Time(1_000_000).after(Span::minutes(30)), "{:?}", driver.record.phase);
@@ -404,7 +404,7 @@ fn a_taint_that_cannot_be_lifted_is_told_of() {
 #[test]
 fn marks_that_cannot_be_taken_off_are_told_of() {
     let mut driver = driver();
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.boots().until(Phase::Recovering);
     let since = driver.now;
     let told = |driver: &Driver| {
@@ -438,7 +438,7 @@ fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
         let is_dark = plugs[0] == PlugState::Off;
         if is_dark { succeeded(PlugState::Unknown) } else { end }
     });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!((driver.plugs[0], driver.released()), (PlugState::On, false));
     driver.view.gate.refusals = vec![paused_by_alice()];
     driver.until(Phase::Waiting);

@@ -13,11 +13,11 @@ use crate::*;
 fn a8_a_person_is_told_what_the_plugs_read_when_the_node_does_not_come_back() {
     for found in [PlugState::Off, PlugState::On] {
         let mut driver = driver();
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         driver.device = Box::new(move |_, _| succeeded(found));
         let reads = driver.count(Action::Status);
         driver.until(Phase::Parked);
-        assert_eq!(driver.parked(), Some(&ParkReason::NotWell));
+        assert_eq!(driver.parked(), Some(&ParkReason::NotHealthy));
         assert_eq!((driver.count(Action::Status) - reads, driver.count(Action::On)), (1, 1));
         let left_off = driver.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
         assert_eq!(left_off, Some(usize::from(found == PlugState::Off)));
@@ -32,7 +32,7 @@ fn a12_a_person_is_told_of_an_off_that_may_still_come() {
         let mut plan = bmc_plan();
         plan.methods[0].late_effect = late;
         let mut driver = Driver::new(plan, RunPolicy::default());
-        driver.until(Phase::AwaitingWell).until_now(waited);
+        driver.until(Phase::AwaitingHealthy).until_now(waited);
         driver.event(Event::Command(Command::Abort));
         driver.until(Phase::Parked);
         let left_off = driver.record.parked.as_ref().map(|parked| parked.powered_off_by_us.len());
@@ -52,7 +52,7 @@ fn a12_a_device_that_asks_for_patience_is_waited_for() {
     assert!(driver.now.since(since) >= Span::minutes(10));
     assert_eq!((driver.record.retries, driver.count(Action::Off)), (0, 0));
     driver.device = Box::new(honest);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.count(Action::Off), 1);
 }
 
@@ -70,7 +70,7 @@ fn an_on_is_waited_for_as_long_as_its_device_may_take() {
     assert!(driver.now.since(asked) < ON_TIMEOUT.times(4));
     driver.device = Box::new(honest);
     driver.plugs[0] = PlugState::On;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.count(Action::On), 1);
 }
 
@@ -98,7 +98,7 @@ fn a12_a_call_that_was_not_made_is_no_refusal_of_the_device() {
         let stands = (driver.record.phase, driver.record.retries, driver.record.on_failed.len());
         assert_eq!(stands, (Phase::AwaitingDevice, 0, 0), "{action:?}");
         driver.device = Box::new(honest);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert_eq!(driver.plugs, [PlugState::On], "{action:?}");
         driver.boots().until(Phase::Final(FinalReason::Remedied));
     }
@@ -128,7 +128,7 @@ fn a12_a_leader_that_does_not_reach_a_device_lets_one_lead_that_does() {
     }
     assert_eq!(offers(&driver), 2);
     driver.device = Box::new(honest);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(offers(&driver), 2, "it does not wait any more");
 }
 
@@ -209,7 +209,7 @@ fn a2_a_machine_that_a_silent_device_left_off_is_switched_on_whatever_the_gate_s
             driver.event(Event::Command(Command::Retry));
         }
         driver.device = Box::new(honest);
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         assert_eq!((driver.count(Action::Off), driver.plugs[0]), (1, PlugState::On));
         driver.boots().until(Phase::Final(FinalReason::Remedied));
     }
@@ -262,7 +262,7 @@ fn a14_a_slot_that_others_keep_does_not_leave_the_node_cut() {
     assert!(driver.now.since(since) >= GATE_TIMEOUT.times(3));
     assert_eq!(driver.record.phase, Phase::Waiting);
     driver.slot = SlotAnswer::Granted;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
 }
 
 #[test] // promise: A5
@@ -287,7 +287,7 @@ fn a8_what_a_new_boot_reports_is_not_held_against_the_clock_of_the_one_before() 
     let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
     driver.node(|node| node.liveness.reported = Some(Time(10_000_000_000)));
     driver.record.liveness_at_open.reported = Some(Time(10_000_000_000));
-    driver.until(Phase::AwaitingWell).boots();
+    driver.until(Phase::AwaitingHealthy).boots();
     driver.until(Phase::Final(FinalReason::Remedied));
 }
 
@@ -358,7 +358,7 @@ fn a12_a_second_feed_that_answers_after_its_time_is_switched_off_too() {
     driver.device = Box::new(honest);
     driver.until(Phase::Releasing);
     assert_eq!(driver.plugs, [PlugState::Off, PlugState::Off]);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.plugs, [PlugState::On, PlugState::On]);
 }
 
@@ -378,7 +378,7 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
     let mut plan = plan_of_two_feeds();
     plan.methods.iter_mut().for_each(|one| one.late_effect = Span::seconds(30));
     let mut driver = Driver::new(plan.clone(), RunPolicy::default());
-    driver.until(Phase::AwaitingWell).boots();
+    driver.until(Phase::AwaitingHealthy).boots();
     assert_eq!(driver.plugs, [PlugState::On, PlugState::On]);
     let on_at = driver.now;
     driver.plugs[0] = PlugState::Off;
@@ -401,7 +401,7 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
 
     // One that cannot be read once more is no reason to keep a well node from its pods.
     let mut dead = Driver::new(plan, RunPolicy::default());
-    dead.until(Phase::AwaitingWell).boots();
+    dead.until(Phase::AwaitingHealthy).boots();
     dead.device = Box::new(silent);
     dead.until(Phase::Final(FinalReason::Remedied));
 }
@@ -417,7 +417,7 @@ fn a13_a_machine_that_is_on_although_its_device_took_no_on_is_waited_for() {
     });
     driver.until(Phase::Backoff);
     driver.plugs[0] = PlugState::On;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(
         (driver.parked(), driver.record.on_failed.len()),
         (None, 1),
@@ -521,16 +521,16 @@ fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
 #[test] // promise: A19
 fn a19_a_slot_is_held_until_the_node_is_well() {
     let mut driver = driver();
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.until_now(Span::minutes(14));
-    assert_eq!((driver.record.phase, driver.record.slot), (Phase::AwaitingWell, Slot::Held));
+    assert_eq!((driver.record.phase, driver.record.slot), (Phase::AwaitingHealthy, Slot::Held));
     driver.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(driver.record.slot, Slot::Free);
     assert!(driver.hit(Rule::A19));
 
     // A machine that takes longer than machines may keeps nobody else waiting, whoever is next.
     let mut slow = self::driver();
-    slow.until(Phase::AwaitingWell);
+    slow.until(Phase::AwaitingHealthy);
     slow.until(Phase::Parked);
     assert_eq!(slow.record.slot, Slot::Free);
 

@@ -176,7 +176,7 @@ fn a_run_that_stands_still_because_a_request_fails_is_spoken_of() {
         });
         play_behind(&example("lost-node.yaml", |text| text), &fails);
         let told = fails.told.borrow();
-        let times = told.iter().filter(|one| *one == "StandsStill").count();
+        let times = told.iter().filter(|one| *one == "RequestsFailing").count();
         assert_eq!(times, 1, "{resource}: once in half an hour: {told:?}");
     }
 }

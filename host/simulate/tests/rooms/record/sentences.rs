@@ -17,7 +17,7 @@ fn a_person_is_told_commands_that_can_be_typed() {
         (ParkReason::OnFailed, "node-remedy ack worker-3"),
         (ParkReason::GateClosed, "Held Event"),
         (ParkReason::GateClosed, "node-remedy retry worker-3-1"),
-        (ParkReason::NotWell, "node-remedy retry worker-3-1"),
+        (ParkReason::NotHealthy, "node-remedy retry worker-3-1"),
         (ParkReason::LeftAlone { word: "x".into() }, "node-remedy abort worker-3-1"),
         (failed, "NODE A1"),
     ];
@@ -71,7 +71,7 @@ fn an_incident_is_told_from_its_beginning_to_its_end() {
         assert_eq!(
             told,
             "Opened Isolating Identified PoweringOff VerifyingOff Proven Releasing Released \
-             PoweringOn AwaitingWell Recovering Final",
+             PoweringOn AwaitingHealthy Recovering Final",
             "{takes_s} s"
         );
     }

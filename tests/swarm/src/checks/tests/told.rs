@@ -21,8 +21,8 @@ fn s23_a_person_is_told_what_is_true() {
     let ready = || What::NodeReady { node: "n".into(), status: "True".into(), by: "k".into() };
     let well_again =
         |at| then(vec![(3, lost()), (at, What::NetworkBack { node: "n".into() }), (at, ready())]);
-    assert!(is_wrong("NotWell", well_again(100)));
-    assert!(!is_wrong("NotWell", well_again(190)));
+    assert!(is_wrong("NotHealthy", well_again(100)));
+    assert!(!is_wrong("NotHealthy", well_again(190)));
     assert!(is_wrong("AliveThoughOff", [vec![(1, lost())], begun()].concat()));
     assert!(!is_wrong("AliveThoughOff", well_again(100)));
     let off = |cause| then(vec![(3, power(Power::Off, cause)), (4, power(Power::On, cause))]);

@@ -56,7 +56,7 @@ impl Draft {
         match rng.below(10) {
             0..3 => self.deletes(node, after, after % 2 == 0),
             3..6 => {
-                let what = format!("word: {{ node: {node}, says: abort }}");
+                let what = format!("operatorCommand: {{ node: {node}, command: abort }}");
                 let _ = writeln!(self.faults, "{}, {what} }}", once_it_runs(node, after));
             }
             _ => {}

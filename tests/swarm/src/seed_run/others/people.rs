@@ -11,7 +11,7 @@ use crate::seed_run::{CALM_MS, Draft};
 /// Nothing is switched off before somebody says yes.
 pub(super) const APPROVAL: &str = "approval";
 /// Somebody aborts an incident, or tells it to try again.
-pub(super) const WORD: &str = "word";
+pub(super) const OPERATOR_COMMAND: &str = "operatorCommand";
 /// A node that is ill is drained as a disruption budget allows, and fenced later.
 pub(super) const DRAIN: &str = "drain first";
 
@@ -48,7 +48,7 @@ impl Draft {
         for (number, node) in names.iter().enumerate() {
             let mut at = first;
             while at < LOOKS_UNTIL_MS {
-                let line = format!("word: {{ node: {node}, says: approve }}");
+                let line = format!("operatorCommand: {{ node: {node}, command: approve }}");
                 if number == 0 && at == first {
                     self.happens(at, &line, APPROVAL);
                 } else {
@@ -61,14 +61,14 @@ impl Draft {
 
     /// Somebody interferes with the incident of a lost node.
     fn words(&mut self, seed: u64, lost: &[String]) {
-        let mut rng = Rng::named(seed, WORD);
+        let mut rng = Rng::named(seed, OPERATOR_COMMAND);
         let Some(node) = lost.first().filter(|_| rng.below(100) < 8) else { return };
         let says = ["abort", "abort-leave-off", "retry"];
         for _ in 0..rng.within(1, 3) {
             let at = rng.within(20_000, 240_000);
             let says = usize::try_from(rng.below(3)).ok().and_then(|one| says.get(one));
             let says = says.copied().unwrap_or("retry");
-            self.happens(at, &format!("word: {{ node: {node}, says: {says} }}"), WORD);
+            self.happens(at, &format!("operatorCommand: {{ node: {node}, command: {says} }}"), OPERATOR_COMMAND);
         }
     }
 

@@ -125,7 +125,7 @@ fn a5_what_comes_before_a_cut_is_made_stands_behind_it() {
 fn p2_a_report_after_the_release_voids_the_proof() {
     let mut driver = driver();
     driver.policy.restarts = 0;
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
     driver.node(|node| node.liveness = liveness(BOOT, 9));
     until_over(&mut driver);
@@ -169,7 +169,7 @@ fn a5_a_persons_word_gives_back_what_isolated_a_node() {
     assert_eq!(driver.parked(), Some(&ParkReason::Isolated));
     let by = "alice".into();
     driver.event(Event::Command(Command::ConfirmOff { by, boot_id: BOOT.into() }));
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.plugs[1], PlugState::On);
 }
 

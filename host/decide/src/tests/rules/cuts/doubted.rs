@@ -159,7 +159,7 @@ fn a2_a_witness_that_dies_after_the_proof_is_not_waited_for() {
         2 => not_attempted(FailureKind::Unreachable),
         _ => honest(operation, plugs),
     });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(driver.plugs.iter().all(|plug| *plug == PlugState::On));
 }
 
@@ -199,7 +199,7 @@ fn a16_what_we_asked_to_be_given_back_was_not_undone() {
 #[test] // promise: A16
 fn a16_a_cut_whose_answer_alone_is_known_at_an_abort_is_read() {
     let mut driver = driver_of(storage_only());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.plugs[1] = PlugState::On;
     driver.until_call(Action::Off);
     driver.event(Event::Command(Command::Abort));

@@ -67,7 +67,7 @@ fn a16_a_cut_that_we_could_not_give_back_is_read_and_made_again() {
             driver
         } else {
             let mut driver = Driver::new(storage_only(), proven_by_power());
-            driver.until(Phase::AwaitingWell);
+            driver.until(Phase::AwaitingHealthy);
             driver
         };
         let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
@@ -137,7 +137,7 @@ fn a16_slow_reads_of_cuts_do_not_hide_a_node_that_is_well() {
         let mut parked = driver_of(plan);
         parked.plugs.resize(3, PlugState::On);
         parked.call_takes = Span::seconds(seconds);
-        parked.until(Phase::AwaitingWell).until(Phase::Parked);
+        parked.until(Phase::AwaitingHealthy).until(Phase::Parked);
 
         let mut waits = driver_of(two_cuts());
         waits.plugs.resize(3, PlugState::On);
@@ -182,7 +182,7 @@ fn a5_a_cut_that_was_never_made_holds_no_node() {
 #[test]
 fn a17_that_a_cut_could_not_be_made_again_is_said_for_as_long_as_it_is_so() {
     let mut driver = Driver::new(storage_only(), RunPolicy { retries: 0, ..RunPolicy::default() });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.plugs[1] = PlugState::On;
     driver.until(Phase::Isolating);
     driver.device = Box::new(|operation, plugs| {
@@ -203,7 +203,7 @@ fn a17_that_a_cut_could_not_be_made_again_is_said_for_as_long_as_it_is_so() {
 #[test]
 fn a17_a_person_is_told_of_a_node_that_stays_cut() {
     let mut driver = Driver::new(storage_only(), proven_by_power());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     vanishes(&mut driver);
     let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
     driver.node(|node| node.volumes_in_use = vec![in_use.clone()]);
@@ -228,7 +228,7 @@ fn a16_a_cut_that_shows_late_was_undone_by_nobody() {
         }
         _ => honest(operation, plugs),
     });
-    driver.until(Phase::AwaitingWell).until(Phase::Parked);
+    driver.until(Phase::AwaitingHealthy).until(Phase::Parked);
     assert_eq!(driver.plugs, [PlugState::On, PlugState::On]);
     let mut lags = true;
     driver.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {

@@ -274,7 +274,7 @@ fn a7_tries_of_giving_back_are_not_those_of_switching_on() {
         }
         _ => honest(operation, plugs),
     });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.plugs, [PlugState::On, PlugState::On]);
 }
 

@@ -123,7 +123,7 @@ fn a16_what_we_gave_back_ourselves_is_not_cut_again() {
     let mut driver = driver_of(storage_only());
     let in_use = alloc::format!("kubernetes.io/csi/{DRIVER}^pv-db-0");
     driver.node(|node| node.volumes_in_use = vec![in_use.clone()]);
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.wakes();
     driver.node(|node| node.volumes_in_use.clear());
     driver.until(Phase::Parked);
@@ -138,7 +138,7 @@ fn a16_what_we_gave_back_ourselves_is_not_cut_again() {
 fn a16_a_cut_that_was_undone_behind_a_release_is_cut_again_whatever_the_gate_says() {
     for said_by_a_person in [false, true] {
         let mut driver = driver_of(storage_only());
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         let refusal = if said_by_a_person { paused_by_alice() } else { storm() };
         driver.view.gate.refusals = vec![refusal];
         driver.plugs[1] = PlugState::On;
@@ -171,7 +171,7 @@ fn a16_a_cut_that_is_made_again_is_not_withdrawn() {
     ];
     for (row, change) in changes.into_iter().enumerate() {
         let mut driver = driver_of(storage_only());
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         driver.plugs[1] = PlugState::On;
         driver.until_call(Action::Off);
         driver.todo.clear();
@@ -188,7 +188,7 @@ fn a16_a_cut_that_is_made_again_is_not_withdrawn() {
 fn a16_a_cut_that_stood_at_an_abort_is_cut_again_when_it_is_undone_once_more() {
     for was_open in [false, true] {
         let mut driver = driver_of(storage_only());
-        driver.until(Phase::AwaitingWell);
+        driver.until(Phase::AwaitingHealthy);
         driver.plugs[1] = PlugState::On;
         driver.until_now(Span::seconds(30));
         assert_eq!((driver.parked(), cuts(&driver)), (Some(&cut_undone(None)), 2));
@@ -226,7 +226,7 @@ fn a16_a_cut_that_was_undone_is_cut_again_under_a_node_that_is_well() {
 #[test]
 fn a16_a_cut_that_was_undone_is_cut_again_although_its_node_is_gone() {
     let mut driver = driver_of(storage_only());
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     driver.view.node = None;
     driver.until(Phase::Parked);
     assert_eq!(driver.parked(), Some(&ParkReason::StillCut));
@@ -247,7 +247,7 @@ fn a16_that_a_cut_stood_outlives_the_reads_that_say_nothing() {
         }
         _ => honest(operation, plugs),
     });
-    driver.until(Phase::AwaitingWell);
+    driver.until(Phase::AwaitingHealthy);
     assert!(!driver.released());
     driver.view.pods.clear();
     for _ in 0..3 {

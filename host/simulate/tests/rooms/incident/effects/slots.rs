@@ -88,7 +88,7 @@ faults:
 - { at: 60s, nodeCondition: { node: a-1, type: KernelDeadlock, status: \"True\", reason: Task } }
 - { at: 3m, nodeCondition: { node: a-2, type: KernelDeadlock, status: \"True\", reason: Task } }
 - { at: 5m, nodeCondition: { node: a-2, type: KernelDeadlock, status: \"False\", reason: Fine } }
-- { at: 7m, word: { node: a-1, says: approve } }
+- { at: 7m, operatorCommand: { node: a-1, command: approve } }
 expect:
 - { fact: nodeCreated, times: 9 }
 ";

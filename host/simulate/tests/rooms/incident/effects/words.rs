@@ -43,7 +43,7 @@ fn an_approval_that_is_taken_back_while_the_intent_is_written_holds_the_off_back
       policies: { approval: true }";
         let faults = "faults:
 - { at: 140s, apiFault: { fault: watchesLag, resource: nodefences, takes: 3s, lasts: 5m } }
-- { at: 150s, word: { node: node-a, says: approve } }";
+- { at: 150s, operatorCommand: { node: node-a, command: approve } }";
         text.replace("- file: ../config/remedy.yaml", policy).replace("faults:", faults)
     };
     let scenario = example("lost-node.yaml", change);
