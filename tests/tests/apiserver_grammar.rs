@@ -238,7 +238,7 @@ impl Corpus<'_> {
                     "since": "2026-01-01T00:00:00Z", "period": "5s",
                 },
                 "plan": node_remedy_api::plan::NodePlan::default(),
-                "policy": node_remedy_api::policy::RunPolicy::default(),
+                "policy": node_remedy_api::policy::IncidentPolicy::default(),
                 "gate": merged,
             });
             self.try_any::<NodeFence>(&spec, taken).await?;

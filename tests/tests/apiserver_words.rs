@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
-use node_remedy_api::policy::{GateLimits, RunPolicy};
+use node_remedy_api::policy::{GateLimits, IncidentPolicy};
 use node_remedy_tests::cluster::Settings;
 use node_remedy_tests::remedy::Installation;
 use node_remedy_tests::time::until;
@@ -230,7 +230,7 @@ pub(crate) async fn make_role(cluster: &Cluster, name: &str, rules: Value) -> Re
     Ok(())
 }
 
-/// A record, as short as it can be, of a run that is about this boot.
+/// A record, as short as it can be, of an incident that is about this boot.
 pub(crate) fn record(boot: &str) -> Value {
     let at = "2026-01-01T00:00:00.000Z";
     json!({
@@ -253,7 +253,7 @@ pub(crate) fn nodefence() -> Result<DynamicObject> {
                         "since": "2026-11-21T03:00:00.990Z", "period": "5s"},
             "remedy": "fence",
             "plan": {"sources": ["FenceConfiguration/machines"], "methods": []},
-            "policy": RunPolicy::default(),
+            "policy": IncidentPolicy::default(),
             "gate": GateLimits::default(),
         },
     }))?)

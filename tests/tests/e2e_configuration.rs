@@ -1,4 +1,4 @@
-//! What the configuration says reaches the runs that begin after it: shadow mode, edits, deletion
+//! What the configuration says reaches the incidents that begin after it: shadow mode, edits, deletion
 //! and mistakes.
 
 use std::collections::BTreeSet;
@@ -87,28 +87,28 @@ async fn events(scenario: &Scenario) -> Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// Words that differ in the numbers of a run and in what its fence method speaks.
+/// Words that differ in the numbers of an incident and in what its fence method speaks.
 fn words(cipher_suite: &'static str, retries: u32) -> Installation {
     let policies = json!({"retries": retries, "coolDown": "0s"});
     Installation { cipher_suite, policies, ..Installation::default() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_keeps_the_words_it_began_with() -> Result<()> {
+async fn an_incident_keeps_the_words_it_began_with() -> Result<()> {
     let settings = Settings { bmcs: Kind::Bmc17, ..Settings::QUICK };
     let mut scenario = Scenario::begin_with("e2e-snapshot", settings, &words("3", 7)).await?;
     let mut controller = Controller::start(&scenario.cluster, "one")?;
     controller.until_ready().await?;
 
-    begin_run(&mut scenario).await?;
+    begin_incident(&mut scenario).await?;
     remedy::configure(&scenario.cluster, &words("17", 5)).await?;
     until_read(&scenario, "True").await?;
-    end_run(&mut scenario, "3", 7).await?;
+    end_incident(&mut scenario, "3", 7).await?;
 
     scenario.again().await?;
-    begin_run(&mut scenario).await?;
+    begin_incident(&mut scenario).await?;
     remedy::unconfigure(&scenario.cluster).await?;
-    end_run(&mut scenario, "17", 5).await?;
+    end_incident(&mut scenario, "17", 5).await?;
 
     remedy::configure(&scenario.cluster, &words("3", 4)).await?;
     until_read(&scenario, "True").await?;
@@ -123,13 +123,13 @@ async fn a_run_keeps_the_words_it_began_with() -> Result<()> {
     })
     .await?;
     scenario.again().await?;
-    begin_run(&mut scenario).await?;
-    end_run(&mut scenario, "3", 4).await?;
+    begin_incident(&mut scenario).await?;
+    end_incident(&mut scenario, "3", 4).await?;
     controller.terminate().await
 }
 
-/// The node is lost, and its run waits for a BMC that is dead.
-async fn begin_run(scenario: &mut Scenario) -> Result<()> {
+/// The node is lost, and its incident waits for a BMC that is dead.
+async fn begin_incident(scenario: &mut Scenario) -> Result<()> {
     scenario.bmc()?.kill()?;
     scenario.lose_node()?;
     let waits = |incident: &DynamicObject| is_in_phase(incident, "AwaitingDevice");
@@ -137,8 +137,8 @@ async fn begin_run(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
-/// The BMC comes back, and the run ends by these words.
-async fn end_run(scenario: &mut Scenario, cipher_suite: &str, retries: u32) -> Result<()> {
+/// The BMC comes back, and the incident ends by these words.
+async fn end_incident(scenario: &mut Scenario, cipher_suite: &str, retries: u32) -> Result<()> {
     let asked_before = scenario.bmc()?.cipher_suites()?.len();
     scenario.bmc()?.revive().await?;
     scenario.ends_well().await?;

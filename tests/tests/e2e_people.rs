@@ -57,7 +57,7 @@ async fn an_abort_after_the_off_switches_on_and_releases_nothing() -> Result<()>
     assert_eq!(verdict.violations, []);
     assert_eq!(verdict.releases, []);
     let said = controller::ask(&scenario.cluster, &["explain", &scenario.node]).await?;
-    assert!(said.contains("a person stopped the run after an off or a release"), "{said}");
+    assert!(said.contains("a person stopped the incident after an off or a release"), "{said}");
     controller.terminate().await
 }
 
@@ -82,9 +82,9 @@ async fn an_abort_that_leaves_off_switches_nothing_on() -> Result<()> {
     controller.terminate().await
 }
 
-/// A BMC that refuses every off: the run is parked. Once it is repaired, a person has it tried again.
+/// A BMC that refuses every off: the incident is parked. Once it is repaired, a person has it tried again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_parked_run_that_is_retried_goes_on() -> Result<()> {
+async fn a_parked_incident_that_is_retried_goes_on() -> Result<()> {
     let policies = json!({"retries": 0});
     let installation = Installation { policies, ..Installation::default() };
     let mut scenario = Scenario::begin("e2e-retry", &installation).await?;

@@ -54,7 +54,7 @@ const BREAKER: &str = "{ breaker: { maxIncidents: 2, window: 30m, coolDown: 20m 
 /// The second incident began some 197 s after the start; a machine takes 20 s to boot.
 const THIRD_IS_LET_THROUGH: &str = r#"- { fact: powerChanged, where: { node: node-3, power: "off" }, times: 1, after: 1380s, by: 1410s }
 - { fact: powerChanged, where: { node: node-4, power: "off" }, times: 0, by: 1415s }"#;
-/// The third one's BMC neither switches off nor can be talked into it: its run parks.
+/// The third one's BMC neither switches off nor can be talked into it: its incident parks.
 const STUCK: &str = "- { at: 301s, bmcFault: { node: node-3, fault: stuck } }\n";
 
 #[test]

@@ -81,9 +81,9 @@ fn a_process_that_hears_devices_leads() {
     assert!(!refused(&played).is_empty(), "the one that led before refused");
 }
 
-/// The run is open when the network goes: it waits for its own device, and its way back is not held.
+/// The incident is open when the network goes: it waits for its own device, and its way back is not held.
 #[test]
-fn a_run_that_is_open_is_not_held() {
+fn an_incident_that_is_open_is_not_held() {
     let lost = "- { when: { fact: powerChanged, where: { node: node-a, power: \"off\" } }, \
                 devicesLost: { lasts: 8m } }\n";
     let played = check(1, lost, CUT_ONCE);

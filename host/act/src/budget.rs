@@ -1,6 +1,6 @@
-//! The one cluster object that every opening of a run is a compare-and-swap on.
+//! The one cluster object that every opening of an incident is a compare-and-swap on.
 //!
-//! Two leaders cannot open two runs: both would have to write `RemedyBudget/default`,
+//! Two leaders cannot open two incidents: both would have to write `RemedyBudget/default`,
 //! and only one write wins; a budget stamped with a larger epoch refuses the older
 //! leader altogether. An entry without its NodeFence is what a crash between the two
 //! writes leaves, one whose NodeFence is Final what a failed return leaves; both are
@@ -87,7 +87,7 @@ pub async fn take<C: Cluster>(
     .await
 }
 
-/// How many runs may hold a slot, and which nodes share a failure domain.
+/// How many incidents may hold a slot, and which nodes share a failure domain.
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
     /// A policy's limits.
@@ -97,7 +97,7 @@ pub struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Whether a run on this node would join somebody against the limits that they hold a slot by, as far as
+    /// Whether an incident on this node would join somebody against the limits that they hold a slot by, as far as
     /// the cache knows: whoever asks is spared the way to the budget.
     pub fn is_promised_away(self, node_uid: &str) -> bool {
         let entry = InFlight { node_fence: String::new(), node_uid: node_uid.to_owned() };

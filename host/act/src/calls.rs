@@ -45,7 +45,7 @@ const LAPSES_MAX: u32 = 8;
 /// What a call is asked to do.
 #[derive(Debug, Clone)]
 pub struct CallRequest {
-    /// The method, as the run's plan has it.
+    /// The method, as the incident's plan has it.
     pub method: Method,
     /// Where its plugin may connect.
     pub grants: Vec<Grant>,
@@ -318,7 +318,7 @@ impl<C: Cluster> Calls<C> {
         self.prepare(&asked, Cancel::new()).await.map(|_| ())
     }
 
-    /// What a plugin says of itself, so that a run decides by the very plugin that it calls.
+    /// What a plugin says of itself, so that an incident decides by the very plugin that it calls.
     pub fn facts_of(&self, name: &str) -> Result<PluginFacts, String> {
         describe::facts_of(&self.plugins, name)
     }
@@ -364,8 +364,8 @@ fn not_made(why: &str) -> Called {
     Called { end: End::NotAttempted(failure), detail: why.to_owned(), report: None }
 }
 
-/// Nothing was sent. It is a try as any other that failed: a run that waited for its plugin, with one of two feeds
-/// off, would wait for a day.
+/// Nothing was sent. It is a try as any other that failed: an incident that waited for its plugin, with one of two
+/// feeds off, would wait for a day.
 fn left_alone(why: String) -> Called {
     let failure = Failure { kind: FailureKind::Busy, detail: why.clone() };
     Called { end: End::NotAttempted(failure), detail: why, report: None }

@@ -214,7 +214,7 @@ mod tests {
                 },
                 "remedy": "repair",
                 "plan": node_remedy_api::plan::NodePlan::default(),
-                "policy": node_remedy_api::policy::RunPolicy::default(),
+                "policy": node_remedy_api::policy::IncidentPolicy::default(),
                 "gate": node_remedy_api::policy::GateLimits::default(),
             },
         }))

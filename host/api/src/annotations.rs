@@ -1,7 +1,7 @@
 //! The annotations and labels of `node-remedy.io` on Nodes, NodeFences, Jobs and pods: what people write, and
 //! what the controller leaves behind.
 
-/// Asks a parked run to try again.
+/// Asks a parked incident to try again.
 pub const RETRY: &str = "node-remedy.io/retry";
 /// Stops an incident: `NODEFENCE-UID`, or `NODEFENCE-UID/leave-off`.
 pub const ABORT: &str = "node-remedy.io/abort";

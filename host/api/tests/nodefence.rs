@@ -92,7 +92,7 @@ fn a_spec_with_its_snapshot_survives_too() {
                                  "methods": [0]}],
             "grants": [{"plugin": "ipmi", "cidrs": ["192.0.2.0/24"], "ports": [623]}]
         },
-        "policy": serde_json::to_value(node_remedy_api::policy::RunPolicy::default()).unwrap(),
+        "policy": serde_json::to_value(node_remedy_api::policy::IncidentPolicy::default()).unwrap(),
         "gate": {"maxUnhealthyPercent": 30, "maxUnhealthyCount": 5, "maxSilentAtOnce": 3,
                  "maxInFlight": 1,
                  "coolDown": "10m",

@@ -7,7 +7,7 @@ use expect_test::expect;
 use litemap::LiteMap;
 use node_remedy_api::configuration::Configuration;
 use node_remedy_api::plan::{self, Builtin, NodeFacts};
-use node_remedy_api::policy::{GateLimits, RunPolicy};
+use node_remedy_api::policy::{GateLimits, IncidentPolicy};
 
 use crate::fences::{node, plan_of, sketch};
 use crate::{lines, policies, read};
@@ -70,7 +70,7 @@ fn the_configuration_is_read_as_printed() {
 #[test]
 fn what_the_configuration_does_not_say_is_the_default() {
     let policy = &configuration().policies[0];
-    assert_eq!(policy.run, RunPolicy::default());
+    assert_eq!(policy.incident, IncidentPolicy::default());
     assert_eq!(policy.gate, GateLimits::default());
     assert_eq!(policy.gate.max_in_flight, 1, "only one node at a given time");
 }

@@ -57,7 +57,7 @@ pub fn admission() -> anyhow::Result<ExitCode> {
 
 fn manifest() -> String {
     let mut out = STAMP.to_owned();
-    policy(&mut out, "node-remedy-runs", "nodefences, nodefences/status");
+    policy(&mut out, "node-remedy-incidents", "nodefences, nodefences/status");
     out.push_str(
         "  validations:\n  \
          - expression: \"!(request.operation == 'CREATE' || has(request.subResource) && request.subResource == 'status') || \
@@ -66,7 +66,7 @@ fn manifest() -> String {
          reason: Forbidden\n    \
          messageExpression: \"request.userInfo.username + ' has no right to remediate nodefences'\"\n",
     );
-    binding(&mut out, "node-remedy-runs");
+    binding(&mut out, "node-remedy-incidents");
     policy(&mut out, "node-remedy-words", "nodefences");
     let annotations = |object: &str| {
         format!("has({object}.metadata.annotations) ? {object}.metadata.annotations : {{}}")

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_with_its_steps_and_what_was_released() {
+    fn an_incident_is_told_with_its_steps_and_what_was_released() {
         let past = past(&played()).unwrap();
         assert_eq!(past.outcome, "Remedied");
         assert!(!past.pods.is_empty() && past.proof.as_deref() == Some("power-off-verified"));

@@ -119,7 +119,7 @@ Records are kept for 14 days, and the last 10 of each node.")]
     #[command(after_help = "Example:
   node-remedy approve worker-3-1")]
     Approve(PersonArgs),
-    /// Say that a device which failed to switch a node's machine on has been seen to
+    /// Say that a device which failed to switch a node's machine on was checked or repaired
     #[command(after_help = "Example:
   node-remedy ack worker-3
 Until then nothing is switched off through that device.")]

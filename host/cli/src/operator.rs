@@ -59,7 +59,7 @@ pub(super) fn reason(why: &ParkReason) -> String {
     word.unwrap_or("Parked").to_owned()
 }
 
-/// `retry`: lets a parked run try again.
+/// `retry`: lets a parked incident try again.
 pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let cluster = connect(&args.cluster).await?;
     let incident = waits(&cluster, &args.nodefence, &[Phase::AwaitingDevice]).await?;
@@ -73,7 +73,7 @@ pub async fn retry(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `abort`: stops a run; after an off the machine is powered on first.
+/// `abort`: stops an incident; after an off the machine is powered on first.
 pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     let name = &args.person.nodefence;
     let cluster = connect(&args.person.cluster).await?;
@@ -91,8 +91,8 @@ pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     } else {
         outln!(
             "{name} is asked to stop; what came of it: node-remedy explain {node}. If the machine was told to go \
-             off, or pods were released, it is switched on first and the run parks. Otherwise the incident ends, and \
-             where the condition still holds the next one begins after {}: to keep it away, node-remedy pause \
+             off, or pods were released, it is switched on first and the incident parks. Otherwise it ends, and where \
+             the condition still holds the next one begins after {}: to keep it away, node-remedy pause \
              --nodes kubernetes.io/hostname={node} --reason WHY",
             incident.spec.gate.cool_down
         );
@@ -100,7 +100,7 @@ pub async fn abort(args: &AbortArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `approve`: allows the first off of a run that waits for a person.
+/// `approve`: allows the first off of an incident that waits for a person.
 pub async fn approve(args: &PersonArgs) -> anyhow::Result<ExitCode> {
     let cluster = connect(&args.cluster).await?;
     let incident = open(&cluster, &args.nodefence).await?;

@@ -51,7 +51,7 @@ mod tests {
 
     /// Where the words of refusals and holds are given.
     const REASONS: &str = include_str!("../../record/src/reason.rs");
-    /// And those of what a run is parked for.
+    /// And those of what an incident is parked for.
     const RECORD: &str = include_str!("../../api/src/nodefence/record.rs");
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         assert!(words.contains(&"UnhealthyShare") && words.contains(&"NoSlot"), "{words:?}");
         let parks =
             RECORD.split_once("pub enum ParkCode {").and_then(|(_, all)| all.split_once("\n}"));
-        let (parks, _) = parks.expect("the words of what a run is parked for");
+        let (parks, _) = parks.expect("the words of what an incident is parked for");
         let parks = parks.lines().filter_map(|line| line.trim().strip_suffix(','));
         let words: Vec<&str> =
             words.into_iter().chain(parks).chain([DEVICE_NETWORK_LOST]).collect();

@@ -266,7 +266,7 @@ const CONTROLLER: [Right; 31] = [
         (OURS, "remedybudgets"),
         Only("default"),
         &["get", "update"],
-        "the compare-and-swap that opens a run",
+        "the compare-and-swap that opens an incident",
     ),
     right(
         Everywhere,

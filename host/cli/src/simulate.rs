@@ -135,7 +135,9 @@ fn try_next(args: &SimulateArgs, path: &str, seed: u64) -> Vec<String> {
     match lost.or(args.dark.as_ref().map(|said| ("dark", said))) {
         Some((how, said)) => vec![
             format!("node-remedy simulate {path} --{how} '{said}' --seed {seed}"),
-            format!("node-remedy simulate {path} --lose NODE, or --power-loss NODE, of another node"),
+            format!(
+                "node-remedy simulate {path} --lose NODE, or --power-loss NODE, of another node"
+            ),
         ],
         None => vec![
             format!("node-remedy simulate {path} --seed {seed}"),

@@ -1,7 +1,7 @@
-//! What a run will do, on its way from the configuration to `decide`.
+//! What an incident will do, on its way from the configuration to `decide`.
 //!
-//! [`snapshot`] completes a compiled plan with what plugins and node say, once, when a run
-//! is opened; [`plan_of`] reads that snapshot for as long as the run lasts. Beside it the
+//! [`snapshot`] completes a compiled plan with what plugins and node say, once, when an incident
+//! is opened; [`plan_of`] reads that snapshot for as long as the incident lasts. Beside it the
 //! numbers in force. Nothing here calls a plugin or judges whether a plan is wise; a
 //! snapshot that contradicts itself is refused by name and place.
 
@@ -13,7 +13,7 @@ use node_remedy_api::nodefence::{FencedNode, NodeFenceSpec, RemedyStep};
 use node_remedy_api::plan as api;
 use node_remedy_api::plan::{MethodFacts, NodePlan, PluginKind};
 use node_remedy_api::policy::{
-    Breaker, CordonedByOthers, GateLimits, ReleaseMode, RunPolicy, TopologyLimit,
+    Breaker, CordonedByOthers, GateLimits, IncidentPolicy, ReleaseMode, TopologyLimit,
 };
 use node_remedy_api::time::Span;
 use node_remedy_decide as decide;
@@ -81,7 +81,7 @@ pub enum PlanError {
         why: String,
     },
     /// The snapshot lacks what only plugin and node know.
-    #[error("method {method}: found no {field}, expected it in the run's snapshot")]
+    #[error("method {method}: found no {field}, expected it in the incident's snapshot")]
     Incomplete {
         /// Which method.
         method: String,
@@ -165,15 +165,15 @@ pub fn snapshot(
     plan_from(&completed, node, &[]).map(|_| completed)
 }
 
-/// The plan of a run.
+/// The plan of an incident.
 pub fn plan_of(spec: &NodeFenceSpec) -> Result<decide::Plan, PlanError> {
     plan_from(&spec.plan, &spec.node, &spec.ladder)
 }
 
-/// The numbers of a run.
-pub fn run_policy_of(policy: &RunPolicy) -> decide::RunPolicy {
+/// The numbers of an incident.
+pub fn incident_policy_of(policy: &IncidentPolicy) -> decide::IncidentPolicy {
     use decide::{Approval, FoundOff, IsolatedForGood};
-    decide::RunPolicy {
+    decide::IncidentPolicy {
         isolate_after: policy.isolate_after.twin(),
         power_after: policy.power_after.twin(),
         kdump_grace: policy.kdump_grace.map(Span::twin),

@@ -123,7 +123,7 @@ impl Reach {
         devices.insert(device.to_owned(), DeviceContact { answers, since, at: now, detail });
     }
 
-    /// Notes that a run's call was answered by a device that is asked, too. That it was not has many
+    /// Notes that an incident's call was answered by a device that is asked, too. That it was not has many
     /// reasons; probing finds out.
     pub fn note_call(&self, device: &str, end: &End, now: Time) {
         let is_asked = self.devices.borrow().contains_key(device);
@@ -219,7 +219,7 @@ mod tests {
         reach.note_call("pdu-a", &ended(FailureKind::Other), at(62));
         assert!(reach.network(at(62)).is_lost());
         reach.note_call("pdu-a", &off, at(62));
-        assert!(!reach.network(at(62)).is_lost(), "a run's own call was answered");
+        assert!(!reach.network(at(62)).is_lost(), "an incident's own call was answered");
         assert_eq!(reach.again(Duration::from_mins(5), at(62)), Duration::from_mins(5));
 
         reach.note("pdu-a", silence(), at(70));

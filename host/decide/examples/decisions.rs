@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use node_remedy_decide::{
     Action, AttachmentView, Binding, ConditionStatus, ConditionView, Crossing, DeviceNetwork,
     DomainLimit, Dump, Effect, End, Event, Execution, Feed, Freshness, GatePolicy, GateView,
-    Incidents, Kind, Liveness, Method, NeededFor, Neighbours, Node, NodeHealth, NodeView,
-    OpenDecision, Opening, OperatorVetoes, People, Phase, Plan, PlugState, READY, Record,
-    RunPolicy, STALE_AFTER, SlotAnswer, Span, Stage, StorageLease, Symptom, Threshold, Time,
-    Verdict, View, crossed, gate, open, step,
+    IncidentPolicy, Incidents, Kind, Liveness, Method, NeededFor, Neighbours, Node, NodeHealth,
+    NodeView, OpenDecision, Opening, OperatorVetoes, People, Phase, Plan, PlugState, READY, Record,
+    STALE_AFTER, SlotAnswer, Span, Stage, StorageLease, Symptom, Threshold, Time, Verdict, View,
+    crossed, gate, open, step,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ const NOW: Time = Time(10_000_000);
 fn main() {
     let incident = incident();
     let decisions = u32::try_from(incident.len()).unwrap_or(u32::MAX).max(1);
-    let (plan, policy) = (plan(), RunPolicy::default());
+    let (plan, policy) = (plan(), IncidentPolicy::default());
     let whole = median(|| {
         for _ in 0..ROUNDS {
             for Decision { record, what, now } in &incident {
@@ -137,7 +137,7 @@ impl Happened {
 /// Every decision of one incident from its opening to its end: one BMC, one pod with a volume, nothing
 /// goes wrong.
 fn incident() -> Vec<Decision> {
-    let (plan, policy) = (plan(), RunPolicy::default());
+    let (plan, policy) = (plan(), IncidentPolicy::default());
     let mut view = lost();
     let mut now = view.taken_at;
     let opening = Opening { plan: &plan, policy: &policy, view: &view, epoch: 1, process: "p" };

@@ -159,7 +159,8 @@ bugs! {
     OnNotReadAgain = "on-not-read-again" breaks "S23",
     /// A condition's age is taken from the stamp of its last report, whatever clock wrote it.
     ReportsByTheirStamps = "reports-by-their-stamps" breaks "S23",
-    /// A run that a person's word holds back counts as one that did nothing, although a device, after our off, still says on.
+    /// An incident that a person's word holds back counts as one that did nothing, although a device, after our off,
+    /// still says on.
     ToldOffForgotten = "told-off-forgotten" breaks "S6",
     /// A power device that is silent keeps what was cut from being given back to a newer boot.
     SilentFeedHoldsCuts = "silent-feed-holds-cuts" breaks "S6",
@@ -191,7 +192,7 @@ bugs! {
     NeighboursAtOnce = "neighbours-at-once" breaks "S23",
     /// A neighbour counts as silent by the watch alone, although its Lease is renewed.
     NeighbourLeasesNotRead = "neighbour-leases-not-read" breaks "S23",
-    /// Once its Node is gone, a run that waits for a silent device restarts its way back at each look.
+    /// Once its Node is gone, an incident that waits for a silent device restarts its way back at each look.
     TurnsBackForEver = "turns-back-for-ever" breaks "S6",
     /// An incident that could not be opened is opened anew as its own NodeFence is seen to go.
     OpenedAtOnce = "opened-at-once" breaks "L5",
@@ -221,13 +222,13 @@ bugs! {
     RefusalIsNoWord = "refusal-is-no-word" breaks "S1",
     /// A BMC that fell silent with the outlets that feed it is waited for.
     DarkBmcAwaited = "dark-bmc-awaited" breaks "L1",
-    /// A run goes on waiting for a BMC that has fallen silent with the outlets that feed it.
+    /// An incident goes on waiting for a BMC that has fallen silent with the outlets that feed it.
     DarkBmcStillAwaited = "dark-bmc-still-awaited" breaks "S6",
     /// Of several devices that are to switch on, only one is waited for.
     OneDeviceAwaited = "one-device-awaited" breaks "S6",
     /// A renewal that is a little late after the way back counts as a relapse.
     LateIsRelapse = "late-is-relapse" breaks "S23",
-    /// A run parked as `JobStuck` never sees that its Job ended.
+    /// An incident parked as `JobStuck` never sees that its Job ended.
     LateEndUnheard = "late-end-unheard" breaks "L1",
     /// A milder incident that waits for a person does not make way for a threshold whose later remedy is the fence.
     LaterFenceNotDue = "later-fence-not-due" breaks "L1",
@@ -235,19 +236,19 @@ bugs! {
     OffOfLaterRemedyUnused = "off-of-later-remedy-unused" breaks "L1",
     /// What is cut again behind a release without leave is followed by cuts that nobody undid.
     MoreCutAgain = "more-cut-again" breaks "S13",
-    /// A parked run whose device answers at last does not go on with what it was about.
+    /// A parked incident whose device answers at last does not go on with what it was about.
     LateAnswerUnused = "late-answer-unused" breaks "L1",
     /// A node that is well in its own boot after offs that never landed stays parked and quarantined.
     StuckThoughWell = "stuck-though-well" breaks "L1",
     /// On the way back a device that does not answer keeps the others from switching on and from giving back.
     SilentDeviceFirst = "silent-device-first" breaks "S6",
-    /// A parked run does not name a plug that is on and that a late off of ours may still reach.
+    /// A parked incident does not name a plug that is on and that a late off of ours may still reach.
     LateOffUntold = "late-off-untold" breaks "S6",
     /// What isolation cut stays cut when the node is well.
     CutsForgotten = "cuts-forgotten" breaks "S6",
     /// A parked incident ends with its Node, whatever is off or cut.
     ParkedEndsWithNode = "parked-ends-with-node" breaks "S6",
-    /// `abort --leave-off` of a parked run ends it also while its Node is there.
+    /// `abort --leave-off` of a parked incident ends it also while its Node is there.
     LeaveOffEnds = "leave-off-ends" breaks "S6",
     /// A Job's word counts though the node still renews its Lease.
     JobOfTheLiving = "job-of-the-living" breaks "S1",

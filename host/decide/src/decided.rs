@@ -3,14 +3,15 @@
 //! A decision is a wish, and what it comes to is one of the remedies that a configuration can name: it is
 //! resolved here to that remedy, and from there on nothing knows who wished it. What cannot be resolved, or
 //! is too much, ends the remedy step. Which of the plan's methods a name means is looked up each time, as the plan
-//! of a run never changes.
+//! of an incident never changes.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::choice::{Choice, Decided};
 use crate::{
-    ClusterAction, Feed, IsolatedForGood, Kind, MethodIndex, Plan, Record, Remedy, RunPolicy, Span,
+    ClusterAction, Feed, IncidentPolicy, IsolatedForGood, Kind, MethodIndex, Plan, Record, Remedy,
+    Span,
 };
 
 /// Decisions in a row without the plugin's saying that it has done what it could. A node that is ill after
@@ -88,7 +89,7 @@ impl Plan {
 
     /// Why a choice is not followed, where a configuration that named the same remedy would be refused, or
     /// there is nothing of that name.
-    pub(crate) fn refuse_choice(&self, choice: &Choice, policy: &RunPolicy) -> Option<String> {
+    pub(crate) fn refuse_choice(&self, choice: &Choice, policy: &IncidentPolicy) -> Option<String> {
         let remedy = match (choice, self.meant(choice)) {
             (Choice::Wait(span), _) if *span == Span::ZERO || *span > WAIT_MAX => {
                 let most = WAIT_MAX.0 / 1_000;
@@ -119,7 +120,7 @@ impl Plan {
 
     /// Why a remedy would not be followed if it stood in a ladder alone: behind a plugin's decision nobody
     /// knows what comes next.
-    fn refuse_remedy(&self, remedy: Remedy, policy: &RunPolicy) -> Option<&'static str> {
+    fn refuse_remedy(&self, remedy: Remedy, policy: &IncidentPolicy) -> Option<&'static str> {
         if !remedy.is_of_plan() {
             return None;
         }

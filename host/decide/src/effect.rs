@@ -1,4 +1,4 @@
-//! What a run wants done, and what it wants said.
+//! What an incident wants done, and what it wants said.
 //!
 //! Writes to the cluster are idempotent: the next look shows whether they took, and they are
 //! asked for again if not. Calls to devices are not: each stands in the journal first.
@@ -11,7 +11,7 @@ use crate::{
     Choice, FailureKind, FinalReason, Grade, JobOutcome, MethodIndex, OpId, ParkReason, Rule, Time,
 };
 
-/// What a run wants done, after its record was written.
+/// What an incident wants done, after its record was written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Read the world by quorum reads and come back with `Event::Looked`.
@@ -250,7 +250,7 @@ pub enum Closure {
     Kind,
 }
 
-/// Why a run waits.
+/// Why an incident waits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Hold {
     /// Its time has not come.

@@ -1,10 +1,10 @@
-//! What can happen to a run.
+//! What can happen to an incident.
 
 use alloc::string::String;
 
 use crate::{Choice, End, OpId, View};
 
-/// What can happen to a run.
+/// What can happen to an incident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The world was looked at.
@@ -27,7 +27,7 @@ pub enum Event<'a> {
     },
     /// A person asks for something.
     Command(Command),
-    /// Another process (a new leader, or this one restarted) took the run over.
+    /// Another process (a new leader, or this one restarted) took the incident over.
     Adopted {
         /// Its fencing token.
         epoch: u64,
@@ -45,10 +45,10 @@ pub enum SlotAnswer {
     Refused,
 }
 
-/// What a person can ask of a run.
+/// What a person can ask of an incident.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// A parked run's way out: try again.
+    /// A parked incident's way out: try again.
     Retry,
     /// Stop; after an off, switch on first.
     Abort,

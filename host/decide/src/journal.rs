@@ -58,7 +58,7 @@ impl Record {
     }
 
     /// Drops old reads, old calls that never reached a device, and of what was asked again and again
-    /// all but the first and the newest, so that a run that waits for a day does not outgrow its
+    /// all but the first and the newest, so that an incident that waits for a day does not outgrow its
     /// object. Of a cut, the last read that says off stays.
     fn forget_superseded(&mut self, plan: &Plan) {
         let proof = self.proof.as_ref().map(|proof| proof.by.clone());

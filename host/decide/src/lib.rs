@@ -1,8 +1,8 @@
-//! Decisions, and nothing else: `step(plan, policy, record, event, now)` says what a run's
+//! Decisions, and nothing else: `step(plan, policy, record, event, now)` says what an incident's
 //! record becomes, what is to be done then, and when to look again.
 //!
 //! In the order data flows: a [`View`] of the world crosses a [`Threshold`], passes the
-//! [`gate`] and opens a run; each [`Event`] takes the run's [`Record`] through the
+//! [`gate`] and opens an incident; each [`Event`] takes the incident's [`Record`] through the
 //! automaton, with its [`Proof`]s and releases; what comes out are [`Effect`]s.
 //!
 //! Nothing here reads a clock, draws a random number, writes a log or waits. Nothing here
@@ -19,6 +19,7 @@ mod choice;
 mod crossing;
 mod cut;
 mod decided;
+mod draft;
 mod effect;
 mod event;
 mod gate;
@@ -40,7 +41,6 @@ mod release;
 mod remedy;
 mod retry;
 mod rule;
-mod run;
 mod standing;
 mod symptom;
 mod threshold;

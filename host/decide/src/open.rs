@@ -1,4 +1,4 @@
-//! Whether a run may be opened, and the record it begins with.
+//! Whether an incident may be opened, and the record it begins with.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -6,17 +6,17 @@ use alloc::vec::Vec;
 
 use crate::bug::{Bug, guard};
 use crate::{
-    Crossing, Freshness, Goal, Grade, Hold, IsolatedForGood, Marks, OpId, Phase, Plan, Record,
-    Remedy, RunPolicy, Slot, Time, View,
+    Crossing, Freshness, Goal, Grade, Hold, IncidentPolicy, IsolatedForGood, Marks, OpId, Phase,
+    Plan, Record, Remedy, Slot, Time, View,
 };
 
-/// What a run is opened from.
+/// What an incident is opened from.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
     /// What it will do.
     pub plan: &'a Plan,
     /// The numbers in force.
-    pub policy: &'a RunPolicy,
+    pub policy: &'a IncidentPolicy,
     /// A live view of the node.
     pub view: &'a View,
     /// The fencing token of whoever opens it.
@@ -25,7 +25,7 @@ pub struct Opening<'a> {
     pub process: &'a str,
 }
 
-/// Whether a run may be opened.
+/// Whether an incident may be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenDecision {
     /// Take a slot of the budget by compare-and-swap, then create the `NodeFence` with this.
@@ -81,7 +81,7 @@ impl core::fmt::Display for PlanRefusal {
     }
 }
 
-/// Decides whether to open a run: threshold, then gate. The slot is the caller's to take.
+/// Decides whether to open an incident: threshold, then gate. The slot is the caller's to take.
 pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
     let Opening { plan, policy, view, epoch, process } = *opening;
     if let Some(refusal) = refuse_plan(plan, policy) {
@@ -147,7 +147,7 @@ pub fn open(opening: &Opening<'_>, now: Time) -> OpenDecision {
 }
 
 /// What is wrong with a plan as such.
-pub fn refuse_plan(plan: &Plan, policy: &RunPolicy) -> Option<PlanRefusal> {
+pub fn refuse_plan(plan: &Plan, policy: &IncidentPolicy) -> Option<PlanRefusal> {
     if !plan.fences() {
         return None;
     }

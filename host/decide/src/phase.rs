@@ -1,10 +1,10 @@
-//! Where a run stands, finer than the five states that people see.
+//! Where an incident stands, finer than the five states that people see.
 
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-/// Where a run stands.
+/// Where an incident stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Waits for its time, the gate, a slot or an approval. Nothing was done yet.
@@ -69,7 +69,7 @@ pub enum Step {
     Recovery,
 }
 
-/// How a run ended.
+/// How an incident ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FinalReason {
     /// The node is well again.
@@ -280,7 +280,7 @@ impl ParkReason {
                 )
             }
             Self::MachineDisputed { why } => {
-                format!("this run may have cut or switched off another machine: {why}")
+                format!("this incident may have cut or switched off another machine: {why}")
             }
             Self::GateClosed => {
                 "the gate stayed closed after power was cut or pods were released".into()
@@ -293,7 +293,7 @@ impl ParkReason {
             Self::SameBootAfterRelease => {
                 "the node is alive with the same boot after its pods were released".into()
             }
-            Self::Aborted => "a person stopped the run after an off or a release".into(),
+            Self::Aborted => "a person stopped the incident after an off or a release".into(),
             Self::RemediesExhausted { remedy, detail } => {
                 format!("{remedy} was the last remedy and the node is not well ({detail})")
             }
@@ -330,7 +330,7 @@ impl ParkReason {
                  ends when the node is well with a new boot, and the next one uses the correction"
             }
             Self::OnFailed => {
-                "switch the machine on by hand: the run ends when the node is well; repair its device, then \
+                "switch the machine on by hand: the incident ends when the node is well; repair its device, then \
                  node-remedy ack NODE"
             }
             Self::RestoreFailed => {
@@ -341,7 +341,7 @@ impl ParkReason {
                 "correct what the message names, then node-remedy retry NODEFENCE"
             }
             Self::DeviceUnreachable => {
-                "check its network and power; the run goes on by itself when the device answers"
+                "check its network and power; the incident goes on by itself when the device answers"
             }
             Self::StillCut => {
                 "switch it off by hand, then node-remedy confirm-off NODEFENCE, which gives back what was \
@@ -364,7 +364,7 @@ impl ParkReason {
                  node-remedy retry NODEFENCE"
             }
             Self::LeftAlone { .. } => {
-                "the node was cut off, switched off or released before that and stays so; the run goes on \
+                "the node was cut off, switched off or released before that and stays so; the incident goes on \
                  by itself when the word is taken back; node-remedy abort NODEFENCE undoes what can be \
                  undone safely"
             }

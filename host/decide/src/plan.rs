@@ -1,6 +1,6 @@
-//! What a run will do: steps of stages of methods, as the configuration's snapshot says.
+//! What an incident will do: steps of stages of methods, as the configuration's snapshot says.
 //!
-//! A plan is data with the questions it can answer by itself. How far a run has come with it
+//! A plan is data with the questions it can answer by itself. How far an incident has come with it
 //! stands in the record; the numbers in force stand in the policy.
 
 use alloc::string::String;
@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use crate::operation::MethodIndex;
 use crate::{RemedyStep, Span};
 
-/// Everything a run may do to one node.
+/// Everything an incident may do to one node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Plan {
-    /// The node as it was when the run was opened; another UID is another node.
+    /// The node as it was when the incident was opened; another UID is another node.
     pub node: Node,
     /// All methods; stages name them by position.
     pub methods: Vec<Method>,

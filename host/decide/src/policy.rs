@@ -1,4 +1,4 @@
-//! The numbers in force for a run, each with its default and the reason for it.
+//! The numbers in force for an incident, each with its default and the reason for it.
 
 use alloc::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub const GATE_TIMEOUT: Span = Span::minutes(15);
 pub const DEVICE_TIMEOUT: Span = Span::minutes(24 * 60);
 /// How often a silent device is probed.
 pub const PROBE_EVERY: Span = Span::seconds(5);
-/// How often a parked run's device and node are looked at.
+/// How often a parked incident's device and node are looked at.
 pub const PARKED_LOOK_EVERY: Span = Span::seconds(60);
 /// For so long the API server may still carry out a write whose answer was lost: the default of kube-apiserver's
 /// `--request-timeout`.
@@ -64,16 +64,16 @@ pub const ROUND_PAUSES_MAX: Span = Span::seconds(5);
 pub const COOL_DOWN: Span = Span::minutes(10);
 /// How long another replica has to take over before our own node is simply refused.
 pub const HAND_OVER: Span = Span::seconds(30);
-/// Between two offers of one run to let another process lead that says it reaches the device.
+/// Between two offers of one incident to let another process lead that says it reaches the device.
 pub const HAND_OVER_AGAIN: Span = Span::minutes(10);
 /// Nothing heard from the API server for so long: we may be the ones who are cut off.
 pub const SILENCE_MAX: Span = Span::seconds(15);
 /// Writes to the cluster that show no effect are repeated this often.
 pub const RESEND_EVERY: Span = Span::seconds(5);
 
-/// What one run may do and how long it waits.
+/// What one incident may do and how long it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RunPolicy {
+pub struct IncidentPolicy {
     /// Wait between the opening and isolation.
     pub isolate_after: Span,
     /// Wait between isolation and power-off.
@@ -155,7 +155,7 @@ pub enum IdentityRule {
 pub enum FoundOff {
     /// It is switched on after the release.
     PowerOn,
-    /// It stays off and the run parks.
+    /// It stays off and the incident parks.
     LeaveOff,
 }
 
@@ -173,11 +173,11 @@ pub enum IsolatedForGood {
 pub enum Approval {
     /// Policy decides alone.
     NotNeeded,
-    /// The run waits for `node-remedy approve`.
+    /// The incident waits for `node-remedy approve`.
     Needed,
 }
 
-impl Default for RunPolicy {
+impl Default for IncidentPolicy {
     fn default() -> Self {
         Self {
             isolate_after: ISOLATE_AFTER,

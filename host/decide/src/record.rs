@@ -1,4 +1,4 @@
-//! Everything a run remembers: what `NodeFence.status` holds.
+//! Everything an incident remembers: what `NodeFence.status` holds.
 //!
 //! A record is plain data. It is written before any effect is carried out, so that whoever
 //! finds it after a crash knows what may have happened.
@@ -13,13 +13,13 @@ use crate::{Decided, FinalReason, JobRun, MethodIndex, ParkReason, Phase, Proof,
 /// What `NodeFence.status` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// Where the run stands.
+    /// Where the incident stands.
     pub phase: Phase,
     /// Since when.
     pub entered_at: Time,
-    /// When the run was opened.
+    /// When the incident was opened.
     pub opened_at: Time,
-    /// Counts tries over the whole run, so that an operation can say which one it belongs to.
+    /// Counts tries over the whole incident, so that an operation can say which one it belongs to.
     pub attempt: u32,
     /// Operations from this number on belong to the present phase.
     pub phase_first: OpId,
@@ -37,7 +37,7 @@ pub struct Record {
     pub epoch: u64,
     /// The process it was last written by.
     pub process: String,
-    /// The last signs of life when the run was opened.
+    /// The last signs of life when the incident was opened.
     pub liveness_at_open: Liveness,
     /// The last signs of life before the present verifying read; what a proof is held against.
     pub baseline: Option<Baseline>,
@@ -45,7 +45,7 @@ pub struct Record {
     pub operations: Vec<Operation>,
     /// The next operation's number.
     pub next_operation: OpId,
-    /// Plugs that were off before this run first meant to switch them off.
+    /// Plugs that were off before this incident first meant to switch them off.
     pub found_off: Vec<MethodIndex>,
     /// Plugs whose machine was read to be the node, in this pass.
     pub identified: Vec<MethodIndex>,
@@ -55,13 +55,13 @@ pub struct Record {
     pub proof: Option<Proof>,
     /// What is being, or was, released.
     pub released: Option<Released>,
-    /// When this run first released anything of the boot that it is about, in any pass.
+    /// When this incident first released anything of the boot that it is about, in any pass.
     pub first_released_at: Option<Time>,
     /// The same of a release behind grade `partition`, after which the boot may go on.
     pub partly_released_at: Option<Time>,
     /// What stood on the node before the first cut that may still stand.
     pub cut_off: Option<CutOff>,
-    /// When leadership was last offered to another replica because of this run.
+    /// When leadership was last offered to another replica because of this incident.
     pub handed_over_at: Option<Time>,
     /// What of ours stands on the Node.
     pub marks: Marks,
@@ -84,14 +84,14 @@ pub struct Record {
     pub on_failed: Vec<OnFailure>,
     /// Why a person is needed.
     pub parked: Option<Parked>,
-    /// When a person aborted it. Nothing is switched off any more after that, until somebody says `retry` of the parked run.
+    /// When a person aborted it. Nothing is switched off any more after that, until somebody says `retry` of it.
     pub aborted_at: Option<Time>,
     /// What a person asked for and is not yet done.
     pub request: Option<Request>,
 }
 
 impl Record {
-    /// Why the run is parked.
+    /// Why the incident is parked.
     pub(crate) fn park_reason(&self) -> Option<&ParkReason> {
         self.parked.as_ref().map(|parked| &parked.reason)
     }
@@ -117,7 +117,7 @@ pub struct Marks {
     pub out_of_service: bool,
 }
 
-/// The run's slot of the budget.
+/// The incident's slot of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Slot {
     /// None held.

@@ -59,7 +59,7 @@ pub struct JobRun {
     pub number: u32,
     /// Which remedy it carries out, from 0.
     pub remedy_step: usize,
-    /// Which try of the run it belongs to.
+    /// Which try of the incident it belongs to.
     pub attempt: u32,
     /// When the intent was written.
     pub intended_at: Time,

@@ -18,7 +18,7 @@ pub struct View {
     pub pods: Vec<PodView>,
     /// Volume attachments of it, by UID.
     pub attachments: Vec<AttachmentView>,
-    /// Whether the condition that asked for this run holds.
+    /// Whether the condition that asked for this incident holds.
     pub trigger: Crossing,
     /// What the gate says.
     pub gate: Verdict,
@@ -26,7 +26,7 @@ pub struct View {
     pub people: People,
     /// Whether the node writes a kernel dump.
     pub dump: Dump,
-    /// The Node has another UID than the one that the run is about, and is not known to be the same machine.
+    /// The Node has another UID than the one that the incident is about, and is not known to be the same machine.
     pub is_another_machine: bool,
     /// Our own process runs on this node.
     pub hosts_us: bool,
@@ -319,12 +319,12 @@ pub struct AttachmentView {
 }
 
 impl View {
-    /// The Node of the machine that the run is about, which may have registered anew under another UID.
+    /// The Node of the machine that the incident is about, which may have registered anew under another UID.
     pub(crate) fn machine(&self) -> Option<&NodeView> {
         self.node.as_ref().filter(|_| !self.is_another_machine)
     }
 
-    /// Whether the sign that asked for the run is known to be gone.
+    /// Whether the sign that asked for the incident is known to be gone.
     pub(crate) fn trigger_clear(&self) -> bool {
         matches!(self.trigger, Crossing::Clear { .. })
     }

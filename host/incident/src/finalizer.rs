@@ -1,7 +1,7 @@
 //! The finalizer that keeps a NodeFence for as long as its incident goes on: whoever deletes one, says that it is
 //! to end, and what it left on its node and its machine is taken back first.
 //!
-//! Not here: what a deletion asks of a run (`wait.rs`), and what of ours stands on a node whose
+//! Not here: what a deletion asks of an incident (`wait.rs`), and what of ours stands on a node whose
 //! NodeFence went all the same (`sweep.rs`).
 
 use json_patch::Patch;

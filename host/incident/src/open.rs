@@ -13,7 +13,7 @@ use node_remedy_act::node_lock::Lock;
 use node_remedy_act::{budget, job};
 use node_remedy_api::nodefence::{NodeFence, NodeFenceSpec, RemedyStep};
 use node_remedy_api::plan::NodePlan;
-use node_remedy_config::plan::{gate_policy_of, plan_of, run_policy_of, snapshot};
+use node_remedy_config::plan::{gate_policy_of, incident_policy_of, plan_of, snapshot};
 use node_remedy_context::context::Context;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Hold, OpenDecision, Opening, Refusal, Span, Time, crossed, gate};
@@ -57,7 +57,7 @@ const TRIED_AGAIN: Span = Span::seconds(60);
 /// Numbers of one node's NodeFences tried in a row; each is a lost race.
 const NAMES_TRIED: u64 = 5;
 
-/// Opens a run of `policy`'s threshold `number` on `seen`, if everything allows it.
+/// Opens an incident of `policy`'s threshold `number` on `seen`, if everything allows it.
 pub async fn open<C: Cluster>(
     context: &Rc<Context<C>>,
     epoch: u64,
@@ -114,7 +114,7 @@ pub async fn open<C: Cluster>(
         trigger: threshold.wanted.trigger(&crossing),
         remedy: threshold.remedy.clone(),
         plan: NodePlan::default(),
-        policy: policy.run.clone(),
+        policy: policy.incident.clone(),
         gate: policy.gate.clone(),
         ladder,
     };
@@ -143,10 +143,10 @@ pub async fn open<C: Cluster>(
     gate_view.incidents = incidents;
     let verdict = gate(&gate_policy_of(&policy.gate), &gate_view, now);
     let looked = view::view(&facts, &Volumes::default(), Some(node_view), crossing, verdict);
-    let run_policy = run_policy_of(&spec.policy);
+    let incident_policy = incident_policy_of(&spec.policy);
     let opening = Opening {
         plan: &plan,
-        policy: &run_policy,
+        policy: &incident_policy,
         view: &looked,
         epoch,
         process: &context.process,

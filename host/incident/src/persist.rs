@@ -142,7 +142,7 @@ impl<C: Cluster> Incident<C> {
         }
     }
 
-    /// Nothing is done while a request of the run fails, so somebody has to hear of it.
+    /// Nothing is done while a request of the incident fails, so somebody has to hear of it.
     pub(crate) async fn tell_standstill(
         &self,
         what: &str,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use kube::ResourceExt as _;
 use node_remedy_api::nodefence::NodeFence;
-use node_remedy_config::plan::{plan_of, run_policy_of};
+use node_remedy_config::plan::{incident_policy_of, plan_of};
 use node_remedy_context::context::Context;
 use node_remedy_decide as decide;
 use node_remedy_decide::{Event, Freshness, Record, StorageLease, Transition};
@@ -40,7 +40,7 @@ impl<C: Cluster> Incident<C> {
         let status = nodefence.status.as_ref().ok_or("its status is missing")?;
         let record = status::read(&nodefence.spec, status).map_err(|error| error.to_string())?;
         let plan = plan_of(&nodefence.spec).map_err(|error| error.to_string())?;
-        let policy = run_policy_of(&nodefence.spec.policy);
+        let policy = incident_policy_of(&nodefence.spec.policy);
         let foreign = is_foreign(&record, &context.process, epoch);
         let pending =
             if foreign { VecDeque::from([Observation::Adopted]) } else { VecDeque::new() };
@@ -121,7 +121,7 @@ impl<C: Cluster> Incident<C> {
         let now = self.context.clock.now();
         let mut decided = decide::step(&self.plan, &self.policy, self.record.clone(), event, now);
         if matches!(seen, Observation::Looked(view) if view.freshness == Freshness::Cached) {
-            // A cache's word is no look: a node that renews its Lease, and so wakes the run again
+            // A cache's word is no look: a node that renews its Lease, and so wakes the incident again
             // and again, must not put the next look off for ever.
             decided.next_look = decided.next_look.into_iter().chain(self.next_look).min();
         }

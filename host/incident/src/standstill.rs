@@ -1,9 +1,9 @@
-//! A run stands still while the API server fails one of its requests on end; people hear of it.
+//! An incident stands still while the API server fails one of its requests on end; people hear of it.
 
 use node_remedy_decide::{Span, Time};
 use node_remedy_record::repeat_filter::TELL_AGAIN;
 
-/// A request that fails for so long holds its run up.
+/// A request that fails for so long holds its incident up.
 const TELL_AFTER: Span = Span::minutes(1);
 
 /// Since when one request fails, and when that was told.

@@ -7,8 +7,8 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_context::context::Context;
 use node_remedy_decide as decide;
 use node_remedy_decide::{
-    Choice, Command, End, JobView, OpId, Plan, Record, RunPolicy, SlotAnswer, StorageLease, Time,
-    View,
+    Choice, Command, End, IncidentPolicy, JobView, OpId, Plan, Record, SlotAnswer, StorageLease,
+    Time, View,
 };
 use node_remedy_observe::live::Facts;
 use node_remedy_observe::pruned::PrunedLease;
@@ -64,7 +64,7 @@ pub struct Incident<C: Cluster> {
     /// As last written.
     pub(crate) nodefence: NodeFence,
     pub(crate) plan: Plan,
-    pub(crate) policy: RunPolicy,
+    pub(crate) policy: IncidentPolicy,
     pub(crate) record: Record,
     /// What the last live look saw; deletes take names from it.
     pub(crate) facts: Option<Facts>,

@@ -106,8 +106,8 @@ impl<C: Cluster> Incident<C> {
         found.is_ok_and(|found| !found.is_some_and(|found| is_ours(&found)))
     }
 
-    /// What the deletion of its NodeFence asks for, once: a run that has switched nothing off and released nothing
-    /// is over; any other one goes on to its end, as what it took has to be given back.
+    /// What the deletion of its NodeFence asks for, once: an incident that has switched nothing off and released
+    /// nothing is over; any other one goes on to its end, as what it took has to be given back.
     fn deletion(&mut self) -> Option<Observation> {
         let kept = self.context.caches.nodefences.find(&self.name())?;
         let is_deleted =

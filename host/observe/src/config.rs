@@ -1,8 +1,8 @@
 //! The configuration in force: what users wrote, parsed once, per object.
 //!
 //! An invalid object keeps its last valid version in force and says so; one that was not valid since this process
-//! began stops the nodes that it selects. Two objects that select one node stop that node and no other. A run in flight has its own snapshot and
-//! is not reached by anything here.
+//! began stops the nodes that it selects. Two objects that select one node stop that node and no other. An incident in
+//! flight has its own snapshot and is not reached by anything here.
 
 pub mod invalid;
 pub mod readout;
@@ -18,7 +18,7 @@ use node_remedy_api::configuration::{Inside, inside};
 use node_remedy_api::document::{Document, Path, Reading, Severity};
 use node_remedy_api::nodefence::{DecidingPlugin, RemedyStep};
 use node_remedy_api::plan::{FenceSource, Grant, Method, NodeFacts, NodePlan, NodeReading, Nodes};
-use node_remedy_api::policy::{GateLimits, Policy, Remedy, RunPolicy};
+use node_remedy_api::policy::{GateLimits, IncidentPolicy, Policy, Remedy};
 use node_remedy_api::{fenceplugin, plan, policy};
 use node_remedy_config::symptoms::{TimedSymptom, is_of_silence};
 use node_remedy_config::wiring;
@@ -68,8 +68,8 @@ pub struct NodePolicy {
     pub thresholds: Vec<NodeThreshold>,
     /// When nothing is cut.
     pub gate: GateLimits,
-    /// The numbers of a run.
-    pub run: RunPolicy,
+    /// The numbers of an incident.
+    pub incident: IncidentPolicy,
     /// When incidents of the node are too many.
     pub repeat_alarm: Option<policy::RepeatAlarm>,
 }
@@ -210,7 +210,7 @@ impl Config {
             mode: policy.mode,
             thresholds: thresholds.collect(),
             gate: policy.gate.clone(),
-            run: policy.run.clone(),
+            incident: policy.incident.clone(),
             repeat_alarm: policy.repeat_alarm,
         }
     }
@@ -410,14 +410,14 @@ pub fn is_run(
     }
 }
 
-/// A remedy as a run keeps it.
+/// A remedy as an incident keeps it.
 pub fn remedy_step_of(remedy_step: &policy::RemedyStep) -> RemedyStep {
     let (mut job, mut cluster, mut method, mut plugin) = (None, None, None, None);
     match &remedy_step.remedy {
         Remedy::PodTemplate(template) => job = Some(template.clone()),
         Remedy::Cluster(cluster_action) => cluster = Some(*cluster_action),
         Remedy::Method(name) => method = Some(name.clone()),
-        // Which component it is, whoever opens a run says.
+        // Which component it is, whoever opens an incident says.
         Remedy::Plugin(name) => {
             plugin = Some(DecidingPlugin { name: name.clone(), digest: String::new() });
         }

@@ -1,7 +1,7 @@
 //! The incidents that the breaker judges by, out of the NodeFences that the API server keeps: nothing
 //! is remembered anywhere else, so a restart and a new leader know the same.
 //!
-//! Right before a run is opened they are listed live, as a watch may be behind what this very process
+//! Right before an incident is opened they are listed live, as a watch may be behind what this very process
 //! wrote. Not here: when it is too much, which `decide` says.
 
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub fn is_open(nodefence: &NodeFence) -> bool {
     nodefence.status.as_ref().is_none_or(|status| status.status != State::Final)
 }
 
-/// Whether a run holds a slot of the budget, as its record says.
+/// Whether an incident holds a slot of the budget, as its record says.
 pub fn holds_slot(nodefence: &NodeFence) -> bool {
     nodefence.status.as_ref().is_some_and(|status| status.slot_held)
 }

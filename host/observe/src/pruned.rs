@@ -206,7 +206,7 @@ impl PrunedNode {
         })
     }
 
-    /// What a run keeps of it.
+    /// What an incident keeps of it.
     pub fn fenced(&self) -> FencedNode {
         FencedNode {
             name: self.name.clone(),

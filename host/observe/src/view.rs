@@ -262,7 +262,7 @@ pub fn gate_view(
         closed_device: None,
         disputed: None,
         unverified: None,
-        // Told of a run that is not open yet.
+        // Told of an incident that is not open yet.
         device_network: decide::DeviceNetwork::default(),
         last_incident_ended_at: last_ended(nodefences.values().map(|kept| &kept.0), target),
         // Known once it is looked at.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use node_remedy_decide::{
-    Access, Backing, Grade, KdumpReleases, Method, Plan, RunPolicy, VolumeView,
+    Access, Backing, Grade, IncidentPolicy, KdumpReleases, Method, Plan, VolumeView,
 };
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
 
@@ -106,7 +106,7 @@ impl Volumes {
 
 /// Whether an incident has to know this pod's volumes: every pod's where the plan can cut storage or a grade may cover only some
 /// pods, else those of pods that stay, for what they share.
-pub fn wanted(pod: &PrunedPod, plan: &Plan, policy: &RunPolicy) -> bool {
+pub fn wanted(pod: &PrunedPod, plan: &Plan, policy: &IncidentPolicy) -> bool {
     let cuts_storage = || {
         let mut methods = plan.cut_methods().filter_map(|index| plan.method(index));
         methods.any(Method::cuts_storage)

@@ -1,6 +1,6 @@
 //! Whether this process reaches devices at all. While several were asked and none answers, it opens
 //! nothing that fences, and lets a process lead that says it hears devices. What is known comes from
-//! probing, and from the calls of open runs; nothing is asked here. What is open already is never held back.
+//! probing, and from the calls of open incidents; nothing is asked here. What is open already is never held back.
 
 use node_remedy_api::nodefence::RemedyStep;
 use node_remedy_api::remedybudget::{DevicesAnswer, NAME, Refused, RemedyBudget};
@@ -14,7 +14,7 @@ use serde_json::json;
 /// What another process says on the budget counts for so long.
 const WORD_MAX: Span = Span::seconds(60);
 
-/// What the gate is told before a run of this ladder is opened: one whose first remedy is a Job, or is done
+/// What the gate is told before an incident of this ladder is opened: one whose first remedy is a Job, or is done
 /// in the cluster, needs no device yet, and later waits at it.
 pub fn of_opening<C: Cluster>(context: &Context<C>, ladder: &[RemedyStep]) -> DeviceNetwork {
     if ladder.first().is_none_or(RemedyStep::is_of_plan) {

@@ -2,7 +2,7 @@
 //!
 //! Every process calls `monitor` of each device that the plans of the nodes name, one after another,
 //! and whoever leads tells what came of it. Nothing is decided by it: a device that answered a minute
-//! ago may be dead, and a run finds out itself. A device that an open incident uses is left to the
+//! ago may be dead, and an incident finds out itself. A device that an open incident uses is left to the
 //! incident; of one that an incident waits for, a process that stands by says whether it reaches it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use node_remedy_api::fenceconfiguration::DeviceState;
 use node_remedy_api::nodefence::{NodeFence, Phase};
 use node_remedy_api::plan::{Grant, Method, NodePlan, PluginKind, is_cloud};
-use node_remedy_config::plan::{plan_from, run_policy_of, snapshot};
+use node_remedy_config::plan::{incident_policy_of, plan_from, snapshot};
 use node_remedy_context::context::Context;
 use node_remedy_context::device_health::{Answer, Path, Place};
 use node_remedy_decide::{End, FailureKind, PlanRefusal, refuse_plan};
@@ -36,7 +36,7 @@ const AT_ONCE_MAX: usize = 32;
 
 /// Between one probe and the next, where there are few.
 const GAP_MAX: Duration = Duration::from_millis(200);
-/// The same for machines of a cloud: all of them share the account's limit of requests, which a run
+/// The same for machines of a cloud: all of them share the account's limit of requests, which an incident
 /// may need.
 const CLOUD_GAP_MIN: Duration = Duration::from_millis(500);
 /// While a round goes on, what it found is told this often.
@@ -85,7 +85,7 @@ pub async fn stand_in<C: Cluster>(context: Rc<Context<C>>) {
     }
 }
 
-/// The method whose device a run waits for.
+/// The method whose device an incident waits for.
 fn awaited(nodefence: &NodeFence) -> Option<&Method> {
     let status = nodefence.status.as_ref().filter(|one| one.phase == Phase::AwaitingDevice)?;
     let index = usize::try_from(status.unreachable?).ok()?;
@@ -246,7 +246,7 @@ fn untried<C: Cluster>(
     let plan = snapshot(plan, &fenced, &config.wiring_of(&node.name), find).ok()?;
     let refusals = policy.thresholds.iter().filter_map(|threshold| {
         let plan = plan_from(&plan, &fenced, &threshold.ladder).ok()?;
-        refuse_plan(&plan, &run_policy_of(&policy.run))
+        refuse_plan(&plan, &incident_policy_of(&policy.incident))
     });
     let mut untried = refusals.filter(|why| {
         matches!(why, PlanRefusal::WiringNotVerified | PlanRefusal::StorageNotTrusted)

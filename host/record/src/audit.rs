@@ -35,7 +35,7 @@ pub trait Audit {
         called: &Called,
         now: Time,
     );
-    /// A run was not opened.
+    /// An incident was not opened.
     fn refused(&self, node: &str, reason: &Reason, now: Time);
     /// Nothing is refused about this node, now or any more.
     fn well(&self, _node: &str) {}

@@ -95,7 +95,7 @@ impl Display for Reason {
     }
 }
 
-/// The words of all that holds a run back.
+/// The words of all that holds an incident back.
 pub fn hold_words(hold: &Hold) -> String {
     match hold {
         Hold::Gate(refusals) => refusals.iter().map(refusal_word).collect::<Vec<_>>().join(" "),
@@ -113,7 +113,7 @@ pub fn hold_words(hold: &Hold) -> String {
     }
 }
 
-/// The CamelCase word of what holds a run back.
+/// The CamelCase word of what holds an incident back.
 pub fn word(hold: &Hold) -> &'static str {
     match hold {
         Hold::NotYet { .. } => "NotYet",

@@ -1,4 +1,4 @@
-//! What an incident waits for is told once: a run that is held back looks again every few seconds,
+//! What an incident waits for is told once: one that is held back looks again every few seconds,
 //! and an Event each time would bury the others.
 
 use node_remedy_decide::{Hold, Phase, Span, Time};

@@ -183,7 +183,7 @@ pub fn is_a_persons(hold: &Hold) -> bool {
     }
 }
 
-/// Why a run waits, in words.
+/// Why an incident waits, in words.
 pub fn hold(hold: &Hold) -> String {
     match hold {
         Hold::NotYet { .. } => "its time has not come yet".to_owned(),
@@ -301,7 +301,7 @@ pub fn pruned(nodefence: &str, refusal: &str) -> Note {
 /// The reason of [`stands_still`].
 pub const REQUESTS_FAILING: &str = "RequestsFailing";
 
-/// A run does nothing, because one of its requests to the API server fails.
+/// An incident does nothing, because one of its requests to the API server fails.
 pub fn stands_still(nodefence: &str, what: &str, lasts: Span, error: &str) -> Note {
     let text = format!(
         "{nodefence} has stood still for {} s: {what}: {error}; what is off stays off until the API server carries it out",

@@ -3,7 +3,7 @@
 //!
 //! What people and tools read beside it (step, names, conditions, history) follows from the
 //! record and is never read back. A status that contradicts itself is not guessed at: [`park`]
-//! stops its run for a person. Whether a record makes sense as a run, `decide` says.
+//! stops its incident for a person. Whether a record makes sense, `decide` says.
 
 pub mod conditions;
 pub mod decided;

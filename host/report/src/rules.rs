@@ -66,7 +66,7 @@ pub(crate) const RULES: [Rule; 27] = [
     ),
     rule(
         "A14",
-        "If the gate closes after isolation, nothing is cut: isolation is undone, or the run is parked.",
+        "If the gate closes after isolation, nothing is cut: isolation is undone, or the incident is parked.",
     ),
     rule(
         "A15",
@@ -78,7 +78,7 @@ pub(crate) const RULES: [Rule; 27] = [
     ),
     rule(
         "A17",
-        "A person can pause, approve, retry and abort, and is told which point the run had reached.",
+        "A person can pause, approve, retry and abort, and is told which point the incident had reached.",
     ),
     rule(
         "A18",
@@ -86,7 +86,7 @@ pub(crate) const RULES: [Rule; 27] = [
     ),
     rule(
         "A19",
-        "A run holds a slot of the budget from its opening until the node is on again or was never sent off.",
+        "An incident holds a slot of the budget from its opening until the node is on again or was never sent off.",
     ),
     rule(
         "P1",

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use node_remedy_decide::{
-    Event, OpenDecision, Opening, Plan, Record, RunPolicy, SlotAnswer, open, step,
+    Event, IncidentPolicy, OpenDecision, Opening, Plan, Record, SlotAnswer, open, step,
 };
 
 use crate::invariants::Broken;
@@ -28,7 +28,7 @@ pub struct Known {
     later: RefCell<HashMap<Since, Rc<Known>>>,
 }
 
-/// What happened to a run, as far as decisions tell it apart.
+/// What happened to an incident, as far as decisions tell it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Input {
     /// The world was looked at.
@@ -55,7 +55,7 @@ pub enum Input {
 pub struct Sight {
     /// The API server's own word.
     pub is_live: bool,
-    /// The signs of life are those from before the run.
+    /// The signs of life are those from before the incident.
     pub is_old: bool,
     /// The trigger holds.
     pub ill: bool,
@@ -83,7 +83,7 @@ pub struct Decided {
 /// All records met so far, and the plan that they are about.
 pub struct Book {
     plan: Plan,
-    policy: RunPolicy,
+    policy: IncidentPolicy,
     known: RefCell<HashMap<Record, Rc<Known>>>,
     questions: Cell<u64>,
 }
@@ -109,7 +109,7 @@ impl Book {
         self.questions.get()
     }
 
-    /// The record of a run that A has just opened.
+    /// The record of an incident that A has just opened.
     ///
     /// # Errors
     /// `decide` opens none for a lost node behind an open gate.
@@ -129,7 +129,7 @@ impl Book {
         match open(&opening, NOW) {
             OpenDecision::Open(record) => Ok(self.know(*record, Since::default())),
             OpenDecision::Wait { .. } | OpenDecision::Refuse(_) => {
-                Err(Broken::model("no run is opened for a lost node"))
+                Err(Broken::model("no incident is opened for a lost node"))
             }
         }
     }

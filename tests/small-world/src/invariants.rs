@@ -34,7 +34,7 @@ pub enum Line {
     S9,
     /// No off unless the trigger held at a fresh look.
     S10,
-    /// The run comes to an end once nothing goes wrong any more.
+    /// The incident comes to an end once nothing goes wrong any more.
     L1,
     /// Our marks go in the end.
     L4,
@@ -136,7 +136,7 @@ pub fn always(world: &World, setting: &Setting) -> Result<(), Broken> {
     must(!left_off || is_told, Line::S6, "left off by us, and nobody is told")?;
     let marked = world.node.quarantined || world.node.out_of_service;
     let is_final = matches!(record.phase, Phase::Final(_));
-    must(!(is_final && marked), Line::L4, "the run is over and our marks stand")
+    must(!(is_final && marked), Line::L4, "the incident is over and our marks stand")
 }
 
 /// Nothing that was decided is still to be done by anybody.

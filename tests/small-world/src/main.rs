@@ -72,7 +72,9 @@ fn report(setting: &Setting, found: &Found, seconds: f64) {
     println!("by faults      {:?}", found.by_faults);
     println!("violations     {}", u8::from(found.broken.is_some()));
     match &found.broken {
-        None => println!("every run ends within {} moves of its last fault", found.steps_to_end),
+        None => {
+            println!("every incident ends within {} moves of its last fault", found.steps_to_end)
+        }
         Some((broken, way)) => {
             println!("\n{broken}\nafter {} moves:", way.len());
             for line in trace(setting, way) {

@@ -51,7 +51,7 @@ pub enum Step {
     TakeUp,
     /// Reads the world and decides.
     Look,
-    /// Decides on what a cache says, which is what was before the run.
+    /// Decides on what a cache says, which is what was before the incident.
     LookAtCache,
     /// Writes the record.
     Write(Sent),

@@ -105,7 +105,7 @@ fn leave_out(record: &mut Record, now: Time) {
     leave_out_operations(record, now);
 }
 
-/// Where a pausing run goes on, and one that is parked for a silent device.
+/// Where a pausing incident goes on, and one that is parked for a silent device.
 fn asked_resume(record: &Record, phase: Phase) -> Option<Phase> {
     if matches!(record.phase, Phase::AwaitingDevice | Phase::Backoff) {
         return Some(phase);

@@ -23,13 +23,13 @@ pub struct Found {
     pub transitions: u64,
     /// Moves on the longest way by which a world was first met.
     pub deepest: u32,
-    /// Moves until every run has come to its end, from wherever nothing more goes wrong.
+    /// Moves until every incident has come to its end, from wherever nothing more goes wrong.
     pub steps_to_end: usize,
     /// Different records.
     pub records: usize,
     /// Questions put to `decide`.
     pub questions: u64,
-    /// In how many worlds the run was in which phase.
+    /// In how many worlds the incident was in which phase.
     pub phases: BTreeMap<String, u64>,
     /// The first line that does not hold, and the way there.
     pub broken: Option<(Broken, Vec<Move>)>,
@@ -52,7 +52,7 @@ struct Search<'a> {
     came: Vec<Came>,
     /// Worlds to go on from, by how many things went wrong before them.
     queues: Vec<VecDeque<(u32, World)>>,
-    /// Ways on from where no run is over, faults left out, as (to, from).
+    /// Ways on from where no incident is over, faults left out, as (to, from).
     ways: Vec<(u32, u32)>,
     found: Found,
 }
@@ -128,7 +128,7 @@ impl Search<'_> {
             }
         }
         if is_stuck {
-            let what = "the run is not over, and nothing will ever happen";
+            let what = "the incident is not over, and nothing will ever happen";
             return Err((Broken { line: Line::L1, what }, None));
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Search<'_> {
         self.came.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// L1: once nothing goes wrong any more, no run goes round in circles. Worlds are taken away
+    /// L1: once nothing goes wrong any more, no incident goes round in circles. Worlds are taken away
     /// from their ends backwards, in rounds; what is left goes round, or leads there.
     fn check_ends(&mut self) {
         self.ways.sort_unstable();
@@ -191,7 +191,7 @@ impl Search<'_> {
             ended = next;
         }
         if let Some(way) = self.way_round(&open) {
-            let what = "the run can go round for ever, though nothing goes wrong any more";
+            let what = "the incident can go round for ever, though nothing goes wrong any more";
             self.found.broken = Some((Broken { line: Line::L1, what }, way));
         }
         for came in &self.came {

@@ -2,8 +2,8 @@
 
 use node_remedy_decide::{
     Access, AttachmentView, Backing, Binding, Crossing, Deletion, Dump, Effect, End, Execution,
-    Failure, FailureKind, Feed, Freshness, Kind, Liveness, Method, NeededFor, Neighbours, Node,
-    NodeView, People, Plan, PlugState, PodView, RunPolicy, Span, Stage, Time, Verdict, View,
+    Failure, FailureKind, Feed, Freshness, IncidentPolicy, Kind, Liveness, Method, NeededFor,
+    Neighbours, Node, NodeView, People, Plan, PlugState, PodView, Span, Stage, Time, Verdict, View,
     VolumeView,
 };
 
@@ -49,8 +49,8 @@ pub(crate) fn plan() -> Plan {
 }
 
 /// Short times, so that few looks cover them; those of the lease and of foreign calls are real.
-pub(crate) fn policy(setting: &Setting) -> RunPolicy {
-    RunPolicy {
+pub(crate) fn policy(setting: &Setting) -> IncidentPolicy {
+    IncidentPolicy {
         retries: setting.retries,
         restarts: setting.restarts,
         off_timeout: Span::seconds(2),
@@ -60,7 +60,7 @@ pub(crate) fn policy(setting: &Setting) -> RunPolicy {
         recover_timeout: Span::seconds(5),
         gate_timeout: Span::seconds(4),
         device_timeout: Span::seconds(10),
-        ..RunPolicy::default()
+        ..IncidentPolicy::default()
     }
 }
 

@@ -372,10 +372,10 @@ pub struct Truth {
 }
 
 impl World {
-    /// A leads and has just opened a run; B stands by; the node is lost and its machine is on.
+    /// A leads and has just opened an incident; B stands by; the node is lost and its machine is on.
     ///
     /// # Errors
-    /// `decide` opens no run.
+    /// `decide` opens no incident.
     pub fn beginning(book: &Book) -> Result<Self, Broken> {
         let opened = book.opened()?;
         let incident = Incident {
@@ -426,12 +426,12 @@ impl World {
         }
     }
 
-    /// Where the run stands, by the API server's word.
+    /// Where the incident stands, by the API server's word.
     pub fn phase(&self) -> Phase {
         self.stored.record.phase
     }
 
-    /// Whether the run has ended or waits for a person.
+    /// Whether the incident has ended or waits for a person.
     pub fn is_over(&self) -> bool {
         matches!(self.phase(), Phase::Final(_) | Phase::Parked)
     }

@@ -16,7 +16,7 @@ pub struct Coverage {
     pub faults: BTreeMap<String, u64>,
     /// Decisions by rule.
     pub rules: BTreeMap<String, u64>,
-    /// Steps from one phase of a run to another.
+    /// Steps from one phase of an incident to another.
     pub transitions: BTreeMap<String, u64>,
     /// Things that happened.
     pub facts: u64,
@@ -24,7 +24,7 @@ pub struct Coverage {
     pub simulated_s: u64,
 }
 
-/// The rules that a run can come to. Not among them is A18, which is asked before a run begins, where no
+/// The rules that a run can come to. Not among them is A18, which is asked before an incident begins, where no
 /// rule is noted.
 const RULES: [&str; 25] = [
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A10", "A11", "A12", "A13", "A14", "A15",

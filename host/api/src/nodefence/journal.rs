@@ -1,4 +1,4 @@
-//! The journal: every device call of a run, its intent written before it is carried out.
+//! The journal: every device call of an incident, its intent written before it is carried out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

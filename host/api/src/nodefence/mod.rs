@@ -1,6 +1,6 @@
 //! `NodeFence`: one incident of one node, from the threshold that was crossed to being well.
 //!
-//! The spec is written once, when the run is opened; the status is the record that every decision
+//! The spec is written once, when the incident is opened; the status is the record that every decision
 //! is taken from and that every intent is written to before it is carried out. Types only: what
 //! they mean is decided in the core, and mapping them is the controller's work.
 
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::plan::NodePlan;
-use crate::policy::{GateLimits, RunPolicy};
+use crate::policy::{GateLimits, IncidentPolicy};
 use crate::remedyconfiguration::SymptomConfig;
 use crate::time::{Moment, Span};
 
@@ -49,7 +49,7 @@ use crate::time::{Moment, Span};
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new("self == oldSelf")
-        .message("the spec of a NodeFence is fixed when its run is opened")
+        .message("the spec of a NodeFence is fixed when its incident is opened")
 )]
 pub struct NodeFenceSpec {
     /// The node, as it was when the incident was opened.
@@ -59,11 +59,11 @@ pub struct NodeFenceSpec {
     /// The first remedy.
     #[schemars(length(min = 1, max = 253))]
     pub remedy: String,
-    /// The methods in force for this run; later edits of the configuration do not reach it.
+    /// The methods in force for this incident; later edits of the configuration do not reach it.
     pub plan: NodePlan,
-    /// The numbers in force for this run.
-    pub policy: RunPolicy,
-    /// The limits of the gate in force for this run.
+    /// The numbers in force for this incident.
+    pub policy: IncidentPolicy,
+    /// The limits of the gate in force for this incident.
     pub gate: GateLimits,
     /// The remedies that are tried one after the other; absent: the fence alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! The record of a run: the status of a `NodeFence`. Where it stands, what is proven, what was
+//! The record of an incident: the status of a `NodeFence`. Where it stands, what is proven, what was
 //! released, why it stopped.
 
 use kube::KubeSchema;
@@ -37,7 +37,7 @@ pub struct NodeFenceStatus {
     pub entered_at: Moment,
     /// When the incident was opened.
     pub opened_at: Moment,
-    /// Tries of a step over the whole run, so that an operation can say which one it belongs to.
+    /// Tries of a step over the whole incident, so that an operation can say which one it belongs to.
     pub attempt: u32,
     /// Operations from this number on belong to the present phase.
     pub phase_first_operation: u32,
@@ -76,7 +76,7 @@ pub struct NodeFenceStatus {
     pub operations: Vec<Operation>,
     /// The number of the next operation.
     pub next_operation: u32,
-    /// Methods whose plugs were off before this run first meant to switch them off.
+    /// Methods whose plugs were off before this incident first meant to switch them off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::PLAN_METHODS_MAX))]
     pub found_off: Vec<u32>,
@@ -94,7 +94,7 @@ pub struct NodeFenceStatus {
     /// What a proof allowed to be released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Released>,
-    /// When this run first released anything, in any pass.
+    /// When this incident first released anything, in any pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_released_at: Option<Moment>,
     /// When something was first released behind grade `partition`, after which the boot may go on.
@@ -103,7 +103,7 @@ pub struct NodeFenceStatus {
     /// What stood on the node before it was cut off: what is missing of it later may run elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<CutOff>,
-    /// When leadership was last offered to another replica because of this run.
+    /// When leadership was last offered to another replica because of this incident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over_at: Option<Moment>,
     /// What we put on the Node and owe to take away.
@@ -137,7 +137,7 @@ pub struct NodeFenceStatus {
     /// Why it stopped for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Parked>,
-    /// When a person aborted this incident. Nothing is powered off in it any more until somebody runs `retry` on the parked run.
+    /// When a person aborted this incident. Nothing is powered off in it any more until somebody runs `retry` on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aborted_at: Option<Moment>,
     /// What a person asked for and is not yet done.
@@ -203,7 +203,7 @@ pub enum Phase {
     PoweringOff,
     /// Reads every feed again, in fresh calls.
     VerifyingOff,
-    /// Gives pods and attachments back.
+    /// Releases pods and attachments.
     Releasing,
     /// Restores what isolation cut.
     Restoring,
@@ -275,7 +275,7 @@ pub enum ParkCode {
     DeviceUnreachable,
     /// Something is cut, what ran behind it may run elsewhere, and nothing proves the machine off.
     StillCut,
-    /// What was cut was given back by others after pods of the node were released or deleted.
+    /// What was cut was restored by others after pods of the node were released or deleted.
     CutUndone,
     /// After something was cut or switched off, another Node claimed the machine, or the configuration named another plug.
     MachineDisputed,
@@ -392,7 +392,7 @@ pub struct Request {
 )]
 #[serde(rename_all = "camelCase")]
 pub enum RequestKind {
-    /// A parked run's way out: try again.
+    /// A parked incident's way out: try again.
     Retry,
     /// Stop; after an off, switch on first.
     Abort,

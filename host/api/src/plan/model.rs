@@ -109,7 +109,7 @@ pub struct Method {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub plug: String,
-    /// The device: methods of one device are called one at a time and share blame.
+    /// The device: methods of one device are called one at a time, and held back together after a failure.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub device: String,

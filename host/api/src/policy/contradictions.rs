@@ -168,7 +168,7 @@ fn lengths(given: &Policies, base: &Path, found: &mut Vec<Found>) {
 }
 
 fn releases(policy: &Policy, given: &Policies, base: &Path, found: &mut Vec<Found>) {
-    let grades = &policy.run.grades;
+    let grades = &policy.incident.grades;
     let mut seen = BTreeSet::new();
     for (index, grade) in grades.iter().enumerate() {
         if !seen.insert(grade) {
@@ -185,12 +185,12 @@ fn releases(policy: &Policy, given: &Policies, base: &Path, found: &mut Vec<Foun
         let sentence = "found no power-off-verified: a machine that is proven off releases nothing";
         warn(found, base.field("grades"), sentence.to_owned());
     }
-    if has(Grade::KdumpSeen) && policy.run.kdump_grace.is_none() {
+    if has(Grade::KdumpSeen) && policy.incident.kdump_grace.is_none() {
         let sentence =
             "found kdump-seen without kdumpGrace: power is cut in the middle of the dump";
         warn(found, base.field("grades"), sentence.to_owned());
     }
-    let checks = !policy.run.safe_detach_drivers.is_empty();
+    let checks = !policy.incident.safe_detach_drivers.is_empty();
     if has(Grade::Partition) && !checks {
         let sentence = "found partition, expected safeDetachDrivers beside it".to_owned();
         found.push((Severity::Error, base.field("grades"), sentence));
@@ -203,7 +203,7 @@ fn releases(policy: &Policy, given: &Policies, base: &Path, found: &mut Vec<Foun
         let sentence = "found it while grades leaves out kdump-seen, where it does nothing";
         warn(found, base.field("kdumpReleases"), sentence.to_owned());
     }
-    if given.pods_per_minute.is_some() && policy.run.release_mode == ReleaseMode::Prompt {
+    if given.pods_per_minute.is_some() && policy.incident.release_mode == ReleaseMode::Prompt {
         let sentence = "found it without releaseMode: paced, where it does nothing";
         warn(found, base.field("podsPerMinute"), sentence.to_owned());
     }

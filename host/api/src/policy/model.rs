@@ -3,7 +3,7 @@
 use litemap::LiteMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::numbers::{GateLimits, RepeatAlarm, RunPolicy};
+use super::numbers::{GateLimits, IncidentPolicy, RepeatAlarm};
 use crate::nodefence::{ClusterAction, JobTemplate};
 use crate::policy::symptom::Symptom;
 use crate::remedyconfiguration::Mode;
@@ -25,10 +25,10 @@ pub struct Policy {
     pub thresholds: Vec<Threshold>,
     /// A condition that was last reported longer ago is not known.
     pub condition_stale_after: Span,
-    /// When no further run is opened.
+    /// When no further incident is opened.
     pub gate: GateLimits,
     /// The numbers of an incident.
-    pub run: RunPolicy,
+    pub incident: IncidentPolicy,
     /// When incidents of one node are too many.
     pub repeat_alarm: Option<RepeatAlarm>,
 }
@@ -145,7 +145,7 @@ impl Policy {
     /// missing.
     pub fn numbers(&self) -> BTreeMap<String, serde_json::Value> {
         let mut numbers = BTreeMap::new();
-        for part in [serde_json::to_value(&self.run), serde_json::to_value(&self.gate)] {
+        for part in [serde_json::to_value(&self.incident), serde_json::to_value(&self.gate)] {
             if let Ok(serde_json::Value::Object(fields)) = part {
                 numbers.extend(fields);
             }

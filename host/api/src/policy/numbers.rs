@@ -1,4 +1,4 @@
-//! Every number of a policy with its default and the reason for it. [`RunPolicy`] and
+//! Every number of a policy with its default and the reason for it. [`IncidentPolicy`] and
 //! [`GateLimits`] are what is in force; [`Policies`] is what a user may write in place of a
 //! default.
 
@@ -61,7 +61,7 @@ pub const BREAKER: Breaker =
 pub const MAX_UNHEALTHY_PERCENT_OF_DOMAIN: u32 = 50;
 /// As long as a node's own Lease lasts.
 pub const STORAGE_LEASE_MAX_AGE: Span = Span::from_s(40);
-/// Runs at one time: the proposal's "only one node at a given time".
+/// Incidents at one time: the proposal's "only one node at a given time".
 pub const MAX_IN_FLIGHT: u32 = 1;
 /// Deletions a minute in mode `paced`: the scheduler's and the registry's comfort.
 pub const PODS_PER_MINUTE: u32 = 60;
@@ -74,10 +74,10 @@ pub const GRADES: [Grade; 5] = [
     Grade::JobSucceeded,
 ];
 
-/// The numbers in force for one run.
+/// The numbers in force for one incident.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RunPolicy {
+pub struct IncidentPolicy {
     /// Wait between the opening of an incident and isolation.
     pub isolate_after: Span,
     /// Wait between isolation and power management.
@@ -109,7 +109,7 @@ pub struct RunPolicy {
     pub device_timeout: Span,
     /// How long a disruption budget may hold back pods that still answer.
     pub pdb_patience: Span,
-    /// How pods and attachments are given back.
+    /// How pods and attachments are released.
     pub release_mode: ReleaseMode,
     /// Pods deleted a minute in mode `paced`.
     pub pods_per_minute: u32,
@@ -133,7 +133,7 @@ pub struct RunPolicy {
     pub approval: bool,
 }
 
-/// How many nodes may be unhealthy, how many runs go on, and what people said, while another is opened.
+/// How many nodes may be unhealthy, how many incidents go on, and what people said, while another is opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GateLimits {
@@ -145,7 +145,7 @@ pub struct GateLimits {
     /// From this many nodes on that fell silent at once none of them is cut.
     #[serde(default = "silent_at_once")]
     pub max_silent_at_once: u32,
-    /// Runs that hold a slot at once.
+    /// Incidents that hold a slot at once.
     pub max_in_flight: u32,
     /// Between two incidents of one node.
     pub cool_down: Span,
@@ -187,7 +187,7 @@ pub struct TopologyLimit {
     #[serde(default = "domain_percent")]
     #[schemars(range(min = 1, max = 100))]
     pub max_unhealthy_percent: u32,
-    /// Runs at one time within a domain; absent: only `maxInFlight` counts.
+    /// Incidents at one time within a domain; absent: only `maxInFlight` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::IN_FLIGHT_MAX))]
     pub max_in_flight: Option<u32>,
@@ -306,7 +306,7 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 1_000_000))]
     pub max_silent_at_once: Option<u32>,
-    /// Runs at one time. Default 1.
+    /// Incidents at one time. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = limits::IN_FLIGHT_MAX))]
     pub max_in_flight: Option<u32>,
@@ -341,7 +341,7 @@ pub struct Policies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 10))]
     pub retries: Option<u32>,
-    /// How often a failed run begins anew; at most restarts + 1 power cycles. Default 0.
+    /// How often a failed incident begins anew; at most restarts + 1 power cycles. Default 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 10))]
     pub restarts: Option<u32>,
@@ -421,8 +421,8 @@ pub struct Policies {
 
 impl Policies {
     /// The numbers in force for an incident: those written, and defaults for the rest.
-    pub fn run(&self) -> RunPolicy {
-        RunPolicy {
+    pub fn incident(&self) -> IncidentPolicy {
+        IncidentPolicy {
             isolate_after: self.isolate_after.unwrap_or(ISOLATE_AFTER),
             power_after: self.power_after.unwrap_or(POWER_AFTER),
             kdump_grace: self.kdump_grace,
@@ -467,9 +467,9 @@ impl Policies {
     }
 }
 
-impl Default for RunPolicy {
+impl Default for IncidentPolicy {
     fn default() -> Self {
-        Policies::default().run()
+        Policies::default().incident()
     }
 }
 

@@ -108,7 +108,7 @@ impl Reader<'_> {
             thresholds,
             condition_stale_after,
             gate: policies.gate(),
-            run: policies.run(),
+            incident: policies.incident(),
             repeat_alarm: policies.repeat_alarm,
         };
         self.contradictions(&policy, &given, &base);
@@ -133,7 +133,7 @@ impl Reader<'_> {
             for (number, remedy_step) in (1_usize..).zip(&threshold.ladder) {
                 let path = path.field(&format!("remedy{number}"));
                 if let Some((severity, path, sentence)) =
-                    contradictions::of_remedy_step(remedy_step, &policy.run.grades, &path)
+                    contradictions::of_remedy_step(remedy_step, &policy.incident.grades, &path)
                 {
                     self.push(severity, &path, sentence);
                 }

@@ -1,4 +1,4 @@
-//! `RemedyBudget`: the one cluster object whose compare-and-swap opens a run, so that two leaders
+//! `RemedyBudget`: the one cluster object whose compare-and-swap opens an incident, so that two leaders
 //! cannot open two. There is exactly one, named [`NAME`].
 
 use kube::{CustomResource, KubeSchema};
@@ -11,7 +11,7 @@ use crate::time::Moment;
 /// The name of the only `RemedyBudget` there is.
 pub const NAME: &str = "default";
 
-/// Who may act, and which runs hold a slot.
+/// Who may act, and which incidents hold a slot.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "node-remedy.io",
@@ -34,7 +34,7 @@ pub const NAME: &str = "default";
 pub struct RemedyBudgetSpec {
     /// The largest epoch of any leader so far.
     pub epoch: u64,
-    /// The runs that hold a slot.
+    /// The incidents that hold a slot.
     #[serde(default)]
     #[schemars(length(max = limits::IN_FLIGHT_MAX))]
     pub in_flight: Vec<InFlight>,
@@ -44,7 +44,7 @@ pub struct RemedyBudgetSpec {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InFlight {
-    /// The name of the run's NodeFence.
+    /// The name of the incident's NodeFence.
     #[schemars(length(min = 1, max = 253))]
     pub node_fence: String,
     /// The UID of its node.

@@ -12,11 +12,11 @@ use node_remedy_api::plan::{
 };
 use node_remedy_api::policy::{Policy, Remedy, RemedyStep};
 use node_remedy_api::{plan, policy};
-use node_remedy_config::plan::{plan_from, run_policy_of, snapshot};
+use node_remedy_config::plan::{incident_policy_of, plan_from, snapshot};
 use node_remedy_config::wiring;
 use node_remedy_config::wiring::{Wiring, how_bound};
 use node_remedy_decide::{
-    Access, Backing, Cover, Deletion, Grade, PodView, RunPolicy, VolumeView, refuse_plan,
+    Access, Backing, Cover, Deletion, Grade, IncidentPolicy, PodView, VolumeView, refuse_plan,
 };
 use node_remedy_observe::config::{facts_of, is_run, remedy_step_of};
 use node_remedy_observe::pruned::PrunedNode;
@@ -164,15 +164,15 @@ impl Shown {
         shown
     }
 
-    /// What the controller would say to this plan before it opened a run of it: a plan can be whole, and a
-    /// remedy of it no run.
+    /// What the controller would say to this plan before it opened an incident with it: a plan can be whole, and
+    /// a remedy of it still refused.
     fn refuse(&mut self, policy: Option<&Policy>, plan: &NodePlan, node: &FencedNode) {
         let Some(policy) = policy else { return };
         for threshold in &policy.thresholds {
             let ladder: Vec<_> = threshold.ladder.iter().map(remedy_step_of).collect();
             let why = match plan_from(plan, node, &ladder) {
                 Ok(plan) => {
-                    let refusal = refuse_plan(&plan, &run_policy_of(&policy.run));
+                    let refusal = refuse_plan(&plan, &incident_policy_of(&policy.incident));
                     refusal.map(|refusal| refusal.to_string())
                 }
                 // What is wrong with the plan itself was said when it was read.
@@ -251,7 +251,7 @@ impl Shown {
             numbers: numbers.collect(),
             thresholds: thresholds.collect(),
         };
-        self.release = release(&run_policy_of(&policy.run));
+        self.release = release(&incident_policy_of(&policy.incident));
         self.policy = Some(shown);
         Some(policy.clone())
     }
@@ -323,7 +323,7 @@ impl Shown {
         }
     }
 
-    /// Answers the plan as a run would keep it.
+    /// Answers the plan as an incident would keep it.
     async fn take_plan(
         &mut self,
         node: &PrunedNode,
@@ -491,7 +491,7 @@ fn from(written: Option<&Written>) -> String {
 }
 
 /// Which pods each grade releases; DESIGN's table as the policy in force makes it.
-fn release(policy: &RunPolicy) -> BTreeMap<&'static str, Vec<(&'static str, bool)>> {
+fn release(policy: &IncidentPolicy) -> BTreeMap<&'static str, Vec<(&'static str, bool)>> {
     let volume = |driver: &str, access, safe_detach| {
         let (driver, in_use_as) = (driver.to_owned(), String::new());
         let backing = Backing::Persistent { name: String::new(), driver, in_use_as };

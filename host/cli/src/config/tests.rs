@@ -382,7 +382,7 @@ fn what_is_missing_is_named() {
     );
 }
 
-/// The controller opens no run of these, and says the same.
+/// The controller opens no incident of these, and says the same.
 #[test]
 fn a_plan_that_would_be_refused_is_said_to_be() {
     let labels = "labels: {node-remedy.io/fence: snmp-switch}";

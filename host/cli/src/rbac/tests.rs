@@ -201,7 +201,7 @@ const RARE: [&str; 19] = [
     "patch fenceplugins/status",
     // For a ConfigMap that is not valid.
     "create events",
-    // For a person who aborts a run whose Job goes on.
+    // For a person who aborts an incident whose Job goes on.
     "delete jobs",
     // While a threshold counts Events.
     "list events",

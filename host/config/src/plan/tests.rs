@@ -239,7 +239,7 @@ fn a_plan_that_contradicts_itself_is_refused_by_name() {
     let bare = NodePlan { methods: vec![method("a", "ipmi")], ..NodePlan::default() };
     assert_eq!(
         plan_from(&bare, &node(), &[]).unwrap_err().to_string(),
-        "method a: found no facts, expected it in the run's snapshot"
+        "method a: found no facts, expected it in the incident's snapshot"
     );
 }
 
@@ -311,13 +311,13 @@ fn an_instance_is_what_its_provider_calls_it() {
 
 #[test]
 fn defaults_agree_with_the_core() {
-    assert_eq!(run_policy_of(&RunPolicy::default()), decide::RunPolicy::default());
+    assert_eq!(incident_policy_of(&IncidentPolicy::default()), decide::IncidentPolicy::default());
     assert_eq!(gate_policy_of(&GateLimits::default()), decide::GatePolicy::default());
 }
 
 #[test]
 fn numbers_keep_their_meaning() {
-    let written = RunPolicy {
+    let written = IncidentPolicy {
         isolate_after: Span::from_ms(1),
         power_after: Span::from_ms(2),
         kdump_grace: Some(Span::from_ms(3)),
@@ -330,9 +330,9 @@ fn numbers_keep_their_meaning() {
         power_on_if_found_off: false,
         park_isolated: true,
         approval: true,
-        ..RunPolicy::default()
+        ..IncidentPolicy::default()
     };
-    let read = run_policy_of(&written);
+    let read = incident_policy_of(&written);
     let spans = [read.isolate_after, read.power_after, read.backoff, read.off_timeout];
     assert_eq!(spans.map(|span| span.0), [1, 2, 4, 5]);
     assert_eq!((read.kdump_grace, read.on_timeout), (Some(decide::Span(3)), decide::Span(6)));

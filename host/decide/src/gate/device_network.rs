@@ -1,5 +1,5 @@
 //! The detector's own way to the devices: where it asks several and none answers, its own network to
-//! them is more likely lost than all of them. Nothing is said here of a single device: a run finds out
+//! them is more likely lost than all of them. Nothing is said here of a single device: an incident finds out
 //! itself, and waits for it.
 
 use crate::Time;

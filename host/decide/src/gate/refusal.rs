@@ -157,7 +157,7 @@ pub enum Refusal {
     },
     /// The target has no Lease to compare others with.
     NoLease,
-    /// So many runs hold a slot.
+    /// So many incidents hold a slot.
     InFlight {
         /// Which.
         holders: Vec<String>,

@@ -16,7 +16,7 @@ pub struct GatePolicy {
     pub unhealthy_max: Option<u32>,
     /// From this many nodes on that fell silent at once, the target among them, it is not switched off.
     pub silent_at_once_max: u32,
-    /// Runs that hold a slot at once.
+    /// Incidents that hold a slot at once.
     pub in_flight_max: u32,
     /// Between two incidents of one node.
     pub cool_down: Span,
@@ -51,7 +51,7 @@ pub struct GateView {
     pub target: String,
     /// Every node of the cluster, the target among them.
     pub nodes: Vec<NodeHealth>,
-    /// NodeFences that hold a slot, ours left out; of a run that holds one itself those whose names come before
+    /// NodeFences that hold a slot, ours left out; of an incident that holds one itself those whose names come before
     /// its own. There was room when it was given: of two that have one for the last room one goes on.
     pub in_flight: Vec<String>,
     /// The nodes that they are about.
@@ -283,7 +283,7 @@ pub enum StorageLease {
 }
 
 /// Which devices answered this process when it last asked them; none where nobody asked, or where the
-/// target's run is open already.
+/// target's incident is open already.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct DeviceNetwork {
     /// Devices that answered a short while ago.

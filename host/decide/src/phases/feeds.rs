@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use super::contradiction::{Contradiction, contradiction};
 use crate::bug::{Bug, guard, is_seeded};
+use crate::draft::{Draft, Flow};
 use crate::phases::identity_check::is_other_machine;
 use crate::phases::wiring::{Wiring, any_labelled, baseline, silence, wiring};
 use crate::retry::{await_device, unreachable};
-use crate::run::{Flow, Run};
 use crate::{
     Action, Grade, LOOK_EVERY, MethodIndex, NodeView, Operation, Phase, PlugState, Rule, Span,
     Time, cut,
@@ -26,28 +26,28 @@ pub(super) enum Feeds {
 
 /// A5: are all feeds off, by reads of this very phase, and nothing that speaks against them? One that came to nothing is made
 /// again for a while: a machine that is switched on behind a cut comes back to nobody.
-pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
-    if !may_be_off(run) {
+pub(super) fn feeds_read_off(draft: &mut Draft<'_>) -> Feeds {
+    if !may_be_off(draft) {
         return Feeds::NotOff;
     }
-    if let Some(outlet) = unread_outlet(run) {
-        return Feeds::Reading(run.call(outlet, Action::Status));
+    if let Some(outlet) = unread_outlet(draft) {
+        return Feeds::Reading(draft.call(outlet, Action::Status));
     }
-    let Some(since) = baseline(run) else { return Feeds::Reading(Flow::Stay) };
-    let mut feeds: Vec<MethodIndex> = run.plan.power_methods().collect();
+    let Some(since) = baseline(draft) else { return Feeds::Reading(Flow::Stay) };
+    let mut feeds: Vec<MethodIndex> = draft.plan.power_methods().collect();
     // What was read off says it again, and a BMC without power need not be asked then.
-    feeds.sort_by_key(|feed| !run.record.reads_off(*feed));
+    feeds.sort_by_key(|feed| !draft.record.reads_off(*feed));
     let (mut off, mut silent) = (Vec::new(), None);
     for feed in feeds {
-        if run.plan.machine_is_off(|feed| off.contains(&feed)) {
+        if draft.plan.machine_is_off(|feed| off.contains(&feed)) {
             break;
         }
-        let witness = run.plan.method(feed).and_then(|one| one.witness);
+        let witness = draft.plan.method(feed).and_then(|one| one.witness);
         // With a proof the witness has had its say, and may be dead by now.
         let witness =
-            witness.filter(|_| !is_proven_off(run) && !is_seeded(Bug::RefutedOffBelieved));
+            witness.filter(|_| !is_proven_off(draft) && !is_seeded(Bug::RefutedOffBelieved));
         let mut readers = [feed].into_iter().chain(witness);
-        match readers.find_map(|reader| not_off(run, reader, since)) {
+        match readers.find_map(|reader| not_off(draft, reader, since)) {
             None => off.push(feed),
             Some(NotOff::Denied) => {}
             Some(NotOff::Reading(flow)) => return Feeds::Reading(flow),
@@ -57,13 +57,13 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
             }
         }
     }
-    if !run.plan.machine_is_off(|feed| off.contains(&feed)) {
+    if !draft.plan.machine_is_off(|feed| off.contains(&feed)) {
         return silent.map_or(Feeds::NotOff, |feed| {
-            Feeds::Reading(await_device(run, feed, Phase::Restoring))
+            Feeds::Reading(await_device(draft, feed, Phase::Restoring))
         });
     }
-    match contradiction(run, &off, run.record.entered_at) {
-        Contradiction::Nothing => doubt(run, &off),
+    match contradiction(draft, &off, draft.record.entered_at) {
+        Contradiction::Nothing => doubt(draft, &off),
         Contradiction::Asking(flow) => Feeds::Reading(flow),
         Contradiction::NotOff(_) | Contradiction::NoState(_) => Feeds::NotOff,
     }
@@ -71,21 +71,21 @@ pub(super) fn feeds_read_off(run: &mut Run<'_>) -> Feeds {
 
 /// P8: an outlet that names no machine, and that was not read yet in this phase. It has to read off before the signs of life
 /// are noted: see [`not_off`].
-fn unread_outlet(run: &Run<'_>) -> Option<MethodIndex> {
+fn unread_outlet(draft: &Draft<'_>) -> Option<MethodIndex> {
     let is_unread = |feed: &MethodIndex| {
-        any_labelled(run.plan, &[*feed])
-            && run.record.last_in_phase(*feed, Action::Status).is_none()
+        any_labelled(draft.plan, &[*feed])
+            && draft.record.last_in_phase(*feed, Action::Status).is_none()
     };
-    let is_early = run.record.baseline.is_none();
-    run.plan.power_methods().filter(|_| is_early).find(is_unread)
+    let is_early = draft.record.baseline.is_none();
+    draft.plan.power_methods().filter(|_| is_early).find(is_unread)
 }
 
 /// Whether reads may show at all that the machine is off: we switched it off, and nothing has refuted that.
-fn may_be_off(run: &Run<'_>) -> bool {
-    if guard(Bug::RefutedOffBelieved, cut::refuted(run).is_some()) {
+fn may_be_off(draft: &Draft<'_>) -> bool {
+    if guard(Bug::RefutedOffBelieved, cut::refuted(draft).is_some()) {
         return false;
     }
-    match run.record.proof.as_ref() {
+    match draft.record.proof.as_ref() {
         Some(proof) if proof.voided_at.is_some() => false,
         Some(proof) => match proof.grade {
             Grade::PowerOffVerified => true,
@@ -95,9 +95,9 @@ fn may_be_off(run: &Run<'_>) -> bool {
             | Grade::JobSucceeded
             | Grade::KdumpSeen
             | Grade::Partition
-            | Grade::NewBootId => run.sent_off(),
+            | Grade::NewBootId => draft.sent_off(),
         },
-        None => run.sent_off(),
+        None => draft.sent_off(),
     }
 }
 
@@ -113,20 +113,20 @@ enum NotOff {
 
 /// One reader of a feed, by a read of this phase that began after the signs of life were noted; `None` if it reads off. One that
 /// names no machine has to read off before they are noted, too: a neighbour that was heard while it was still on may hang on it.
-fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff> {
-    let names_none = any_labelled(run.plan, &[reader]) && !is_seeded(Bug::LateOutletBelieved);
+fn not_off(draft: &mut Draft<'_>, reader: MethodIndex, since: Time) -> Option<NotOff> {
+    let names_none = any_labelled(draft.plan, &[reader]) && !is_seeded(Bug::LateOutletBelieved);
     let counts = |read: &&Operation| read.intended_at >= since || names_none && !read.is_read_off();
-    let read = run.record.last_in_phase(reader, Action::Status).filter(counts).cloned();
+    let read = draft.record.last_in_phase(reader, Action::Status).filter(counts).cloned();
     let Some(read) = read else {
-        if run.now < since {
+        if draft.now < since {
             // Our clock was set back since: a read would count as older, and be made again and again.
-            run.look_at(since);
+            draft.look_at(since);
             return Some(NotOff::Reading(Flow::Stay));
         }
-        return Some(NotOff::Reading(run.call(reader, Action::Status)));
+        return Some(NotOff::Reading(draft.call(reader, Action::Status)));
     };
     match read.state() {
-        Some(_) if is_other_machine(run, &read) => Some(NotOff::Denied),
+        Some(_) if is_other_machine(draft, &read) => Some(NotOff::Denied),
         Some(PlugState::Off | PlugState::Terminated) => None,
         Some(PlugState::On) => Some(NotOff::Denied),
         None if unreachable(read.end.as_ref()) => Some(NotOff::Silent(reader)),
@@ -134,16 +134,16 @@ fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff
             let again_at = read.ended_at.unwrap_or(read.intended_at).after(LOOK_EVERY);
             // By time: the journal keeps the last reads only. A read that was begun after it, as who
             // leads may have changed meanwhile.
-            if read.intended_at >= run.record.entered_at.after(FEEDS_PATIENCE) {
+            if read.intended_at >= draft.record.entered_at.after(FEEDS_PATIENCE) {
                 return Some(NotOff::Denied);
             }
             if names_none {
-                run.record.baseline = None;
+                draft.record.baseline = None;
             }
-            if run.now >= again_at {
-                return Some(NotOff::Reading(run.call(reader, Action::Status)));
+            if draft.now >= again_at {
+                return Some(NotOff::Reading(draft.call(reader, Action::Status)));
             }
-            run.look_at(again_at);
+            draft.look_at(again_at);
             Some(NotOff::Reading(Flow::Stay))
         }
     }
@@ -152,43 +152,43 @@ fn not_off(run: &mut Run<'_>, reader: MethodIndex, since: Time) -> Option<NotOff
 /// How long other nodes are waited for that have to be heard. One that is silent is told of after a minute.
 const NEIGHBOURS_PATIENCE: Span = Span::minutes(5);
 
-fn is_proven_off(run: &Run<'_>) -> bool {
-    run.record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
+fn is_proven_off(draft: &Draft<'_>) -> bool {
+    draft.record.proof.as_ref().is_some_and(|proof| proof.grade == Grade::PowerOffVerified)
 }
 
 /// P1, P2, P8: a machine that was proven off is off until it is heard again. What was not proven is believed only once its node
 /// was silent for two Lease intervals, and every other node was heard, where one of these feeds knows no machine. Without its
 /// Node such a feed is not believed.
-fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
+fn doubt(draft: &mut Draft<'_>, off: &[MethodIndex]) -> Feeds {
     if is_seeded(Bug::RefutedOffBelieved) {
         return Feeds::Off;
     }
-    let Some(view) = run.look() else { return Feeds::Reading(Flow::Stay) };
-    run.rule(Rule::P8);
-    let Some(node) = run.node(view) else {
-        let is_alive = view.machine().is_some_and(|node| is_same_boot(run, node));
-        let is_known = is_proven_off(run) || !any_labelled(run.plan, off);
+    let Some(view) = draft.look() else { return Feeds::Reading(Flow::Stay) };
+    draft.rule(Rule::P8);
+    let Some(node) = draft.node(view) else {
+        let is_alive = view.machine().is_some_and(|node| is_same_boot(draft, node));
+        let is_known = is_proven_off(draft) || !any_labelled(draft.plan, off);
         return if is_known && !is_alive { Feeds::Off } else { Feeds::NotOff };
     };
-    if let Some(proof) = run.record.proof.as_ref().filter(|_| is_proven_off(run)) {
+    if let Some(proof) = draft.record.proof.as_ref().filter(|_| is_proven_off(draft)) {
         return if node.liveness == proof.liveness { Feeds::Off } else { Feeds::NotOff };
     }
-    let Some(baseline) = run.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
+    let Some(baseline) = draft.record.baseline.clone() else { return Feeds::Reading(Flow::Stay) };
     if node.liveness != baseline.liveness {
         // One that is slow to go off may renew its Lease once more.
-        if run.now >= run.record.entered_at.after(run.policy.off_timeout) {
+        if draft.now >= draft.record.entered_at.after(draft.policy.off_timeout) {
             return Feeds::NotOff;
         }
-        run.record.baseline = None;
-        return Feeds::Reading(run.look_in(LOOK_EVERY));
+        draft.record.baseline = None;
+        return Feeds::Reading(draft.look_in(LOOK_EVERY));
     }
-    match wiring(run, view, node, off, baseline.at) {
+    match wiring(draft, view, node, off, baseline.at) {
         Wiring::Wrong(_) => Feeds::NotOff,
-        Wiring::Unsure if run.now >= run.record.entered_at.after(NEIGHBOURS_PATIENCE) => {
+        Wiring::Unsure if draft.now >= draft.record.entered_at.after(NEIGHBOURS_PATIENCE) => {
             Feeds::NotOff
         }
         Wiring::Unsure => Feeds::Reading(Flow::Stay),
-        Wiring::Right => match silence(run, node, baseline.at) {
+        Wiring::Right => match silence(draft, node, baseline.at) {
             Some(flow) => Feeds::Reading(flow),
             None => Feeds::Off,
         },
@@ -196,6 +196,6 @@ fn doubt(run: &mut Run<'_>, off: &[MethodIndex]) -> Feeds {
 }
 
 /// Whether a machine goes on with the boot that was cut.
-fn is_same_boot(run: &Run<'_>, node: &NodeView) -> bool {
-    !node.liveness.boot_id.is_empty() && !run.is_new_boot(&node.liveness)
+fn is_same_boot(draft: &Draft<'_>, node: &NodeView) -> bool {
+    !node.liveness.boot_id.is_empty() && !draft.is_new_boot(&node.liveness)
 }

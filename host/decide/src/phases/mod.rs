@@ -1,6 +1,6 @@
-//! What each phase does next, in the order a run goes through them.
+//! What each phase does next, in the order an incident goes through them.
 //!
-//! Every phase is one function from the run to `Stay` or `Go`. It looks at the record and at
+//! Every phase is one function from the draft of a decision to `Stay` or `Go`. It looks at the record and at
 //! the view, never at the event that woke it.
 
 pub(crate) mod waiting;

@@ -4,32 +4,32 @@ use super::contradiction::fell_silent;
 use super::leave::leave_to_cut;
 use super::waiting::{hold_for_dump, lacks_approval};
 use crate::bug::{Bug, guard};
+use crate::draft::{Draft, Flow};
 use crate::phases::identity_check::stop_if_other_machine;
 use crate::plan::{Progress, Want};
 use crate::retry::{await_device, fail, give_up, method_failed, not_verified, retry, unreachable};
-use crate::run::{Flow, Run};
 use crate::{
     Action, End, Execution, FinalReason, FoundOff, Goal, Kind, LOOK_EVERY, MethodIndex, Notice,
     OpId, Operation, Phase, Plan, PlugState, Record, Rule, Span, Stage,
 };
 
 /// Reads what the devices call the machine, and whether it is on. Nothing is cut before.
-pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
-    let (plan, stages) = (run.plan, run.power());
+pub(crate) fn reading_identity(draft: &mut Draft<'_>) -> Flow {
+    let (plan, stages) = (draft.plan, draft.power());
     loop {
         let known = |method| {
-            progress(plan, &run.record, method, |record, one| {
+            progress(plan, &draft.record, method, |record, one| {
                 record.is_identified(one) || fell_silent(plan, record, one)
             })
         };
-        match run.next_wanted(&stages, known) {
+        match draft.next_wanted(&stages, known) {
             Want::Nothing => return Flow::Go(Phase::PoweringOff),
             Want::Failed(method) => {
-                let reason = method_failed(run, method);
-                return fail(run, reason);
+                let reason = method_failed(draft, method);
+                return fail(draft, reason);
             }
             Want::Method(method) => {
-                if let Some(flow) = identify(run, method) {
+                if let Some(flow) = identify(draft, method) {
                     return flow;
                 }
             }
@@ -38,22 +38,22 @@ pub(crate) fn reading_identity(run: &mut Run<'_>) -> Flow {
 }
 
 /// Switches off what is not off yet, one plug after the other.
-pub(crate) fn powering_off(run: &mut Run<'_>) -> Flow {
-    let (plan, stages) = (run.plan, run.power());
+pub(crate) fn powering_off(draft: &mut Draft<'_>) -> Flow {
+    let (plan, stages) = (draft.plan, draft.power());
     loop {
         let asked = |method| {
-            progress(plan, &run.record, method, |record, one| {
+            progress(plan, &draft.record, method, |record, one| {
                 record.is_asked_off(plan, one) || fell_silent(plan, record, one)
             })
         };
-        match run.next_wanted(&stages, asked) {
+        match draft.next_wanted(&stages, asked) {
             Want::Nothing => return Flow::Go(Phase::VerifyingOff),
             Want::Failed(_) => {
-                let reason = not_verified(run);
-                return fail(run, reason);
+                let reason = not_verified(draft);
+                return fail(draft, reason);
             }
             Want::Method(method) => {
-                if let Some(flow) = switch_off(run, method) {
+                if let Some(flow) = switch_off(draft, method) {
                     return flow;
                 }
             }
@@ -147,90 +147,94 @@ impl Record {
 }
 
 /// Reads one plug and compares its machine with the node; `None` when that is settled.
-fn identify(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    if guard(Bug::UnverifiedPlugTrusted, run.plan.is_unverified(index)) {
-        run.rule(Rule::P8);
-        give_up(run, index);
+fn identify(draft: &mut Draft<'_>, index: MethodIndex) -> Option<Flow> {
+    if guard(Bug::UnverifiedPlugTrusted, draft.plan.is_unverified(index)) {
+        draft.rule(Rule::P8);
+        give_up(draft, index);
         return None;
     }
-    let read = run.record.last_in_phase(index, Action::Status);
+    let read = draft.record.last_in_phase(index, Action::Status);
     match read.and_then(|read| read.end.clone()) {
-        None | Some(End::Indeterminate) => Some(run.call(index, Action::Status)),
+        None | Some(End::Indeterminate) => Some(draft.call(index, Action::Status)),
         Some(End::Succeeded { state, identity }) => {
-            if let Some(flow) = stop_if_other_machine(run, index, &identity) {
+            if let Some(flow) = stop_if_other_machine(draft, index, &identity) {
                 return Some(flow);
             }
-            if let Some(flow) = await_others_switching(run, index, state) {
+            if let Some(flow) = await_others_switching(draft, index, state) {
                 return Some(flow);
             }
-            if let Some(flow) = introduce_witness(run, index) {
+            if let Some(flow) = introduce_witness(draft, index) {
                 return Some(flow);
             }
-            if run.record.failed.contains(&index) {
+            if draft.record.failed.contains(&index) {
                 // Its witness cannot be read: nothing of it would ever be proof.
                 return None;
             }
-            if !run.record.is_held_back(index) {
-                run.notice(Notice::Identified { method: index });
+            if !draft.record.is_held_back(index) {
+                draft.notice(Notice::Identified { method: index });
             }
-            run.record.identified.push(index);
-            note_found_state(run, index, state);
-            if state.is_off() && is_reset_only(run.plan, index) {
+            draft.record.identified.push(index);
+            note_found_state(draft, index, state);
+            if state.is_off() && is_reset_only(draft.plan, index) {
                 // What is off stays off: a reset switches nothing on.
-                give_up(run, index);
+                give_up(draft, index);
             }
             None
         }
         Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
-            if unreachable(Some(&end)) && !has_another_way(run, index) {
-                return Some(await_device(run, index, Phase::ReadingIdentity));
+            if unreachable(Some(&end)) && !has_another_way(draft, index) {
+                return Some(await_device(draft, index, Phase::ReadingIdentity));
             }
-            if let Some(flow) = retry(run, Phase::ReadingIdentity) {
+            if let Some(flow) = retry(draft, Phase::ReadingIdentity) {
                 return Some(flow);
             }
-            give_up(run, index);
+            give_up(draft, index);
             None
         }
     }
 }
 
 /// A4: somebody else may be switching the machine off just now; where it is then to stay off, that is waited for.
-fn await_others_switching(run: &mut Run<'_>, index: MethodIndex, state: PlugState) -> Option<Flow> {
-    let is_untouched = run.record.last_effect(index).is_none();
-    let stays_off = run.policy.found_off == FoundOff::LeaveOff;
+fn await_others_switching(
+    draft: &mut Draft<'_>,
+    index: MethodIndex,
+    state: PlugState,
+) -> Option<Flow> {
+    let is_untouched = draft.record.last_effect(index).is_none();
+    let stays_off = draft.policy.found_off == FoundOff::LeaveOff;
     if state != PlugState::Transitioning || !guard(Bug::OthersOffIsOurs, is_untouched && stays_off)
     {
         return None;
     }
-    let late = run.plan.method(index).map_or(Span::ZERO, |method| method.late_effect);
-    let until = run.record.entered_at.after(run.policy.off_timeout.max(late));
-    let read_at = run.record.last_in_phase(index, Action::Status)?.ended_at?;
-    if run.now >= until {
+    let late = draft.plan.method(index).map_or(Span::ZERO, |method| method.late_effect);
+    let until = draft.record.entered_at.after(draft.policy.off_timeout.max(late));
+    let read_at = draft.record.last_in_phase(index, Action::Status)?.ended_at?;
+    if draft.now >= until {
         return None;
     }
-    run.rule(Rule::A4);
-    if run.now >= read_at.after(LOOK_EVERY) {
-        return Some(run.call(index, Action::Status));
+    draft.rule(Rule::A4);
+    if draft.now >= read_at.after(LOOK_EVERY) {
+        return Some(draft.call(index, Action::Status));
     }
-    run.look_at(read_at.after(LOOK_EVERY));
+    draft.look_at(read_at.after(LOOK_EVERY));
     Some(Flow::Stay)
 }
 
 /// A witness that sees another machine, or none, is known before anything is cut; `None` when it is settled.
-fn introduce_witness(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    let witness = run.plan.method(index)?.witness?;
-    let read = run.record.last_in_phase(witness, Action::Status);
+fn introduce_witness(draft: &mut Draft<'_>, index: MethodIndex) -> Option<Flow> {
+    let witness = draft.plan.method(index)?.witness?;
+    let read = draft.record.last_in_phase(witness, Action::Status);
     match read.and_then(|read| read.end.clone()) {
-        None | Some(End::Indeterminate) => Some(run.call(witness, Action::Status)),
-        Some(End::Succeeded { identity, .. }) => stop_if_other_machine(run, witness, &identity),
+        None | Some(End::Indeterminate) => Some(draft.call(witness, Action::Status)),
+        Some(End::Succeeded { identity, .. }) => stop_if_other_machine(draft, witness, &identity),
         Some(end @ (End::Failed(_) | End::NotAttempted(_))) => {
             if unreachable(Some(&end)) {
-                return Some(await_device(run, witness, Phase::ReadingIdentity));
+                return Some(await_device(draft, witness, Phase::ReadingIdentity));
             }
-            if let Some(flow) = retry(run, Phase::ReadingIdentity) {
+            if let Some(flow) = retry(draft, Phase::ReadingIdentity) {
                 return Some(flow);
             }
-            give_up(run, index);
+            give_up(draft, index);
             None
         }
     }
@@ -238,12 +242,12 @@ fn introduce_witness(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
 
 /// Whether another method of an only-one stage may still do what this one does: a device that does not answer is waited for
 /// where nothing else stands in for it.
-fn has_another_way(run: &Run<'_>, index: MethodIndex) -> bool {
-    let is_left = |method: &MethodIndex| !run.record.failed.contains(method);
+fn has_another_way(draft: &Draft<'_>, index: MethodIndex) -> bool {
+    let is_left = |method: &MethodIndex| !draft.record.failed.contains(method);
     let has_later =
         |stage: &Stage| stage.methods.iter().skip_while(|one| **one != index).skip(1).any(is_left);
     let is_one = |stage: &Stage| stage.execution == Execution::OnlyOne && has_later(stage);
-    guard(Bug::OtherWayUntried, run.power().iter().any(is_one))
+    guard(Bug::OtherWayUntried, draft.power().iter().any(is_one))
 }
 
 fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {
@@ -251,75 +255,75 @@ fn is_reset_only(plan: &Plan, index: MethodIndex) -> bool {
 }
 
 /// A4: whose power-off this is, is decided by what was read before our first one.
-fn note_found_state(run: &mut Run<'_>, index: MethodIndex, state: PlugState) {
-    let untouched = run.record.last_effect(index).is_none();
+fn note_found_state(draft: &mut Draft<'_>, index: MethodIndex, state: PlugState) {
+    let untouched = draft.record.last_effect(index).is_none();
     match state {
         PlugState::Off if untouched => {
-            run.rule(Rule::A4);
-            if !run.record.found_off.contains(&index) {
-                run.record.found_off.push(index);
+            draft.rule(Rule::A4);
+            if !draft.record.found_off.contains(&index) {
+                draft.record.found_off.push(index);
             }
         }
         PlugState::Terminated => {
-            run.rule(Rule::A15);
-            run.record.goal = Goal::Close(FinalReason::Replaced);
+            draft.rule(Rule::A15);
+            draft.record.goal = Goal::Close(FinalReason::Replaced);
         }
         PlugState::Off | PlugState::On | PlugState::Transitioning | PlugState::Unknown => {}
     }
 }
 
 /// Sends one off, if everything still allows it; `None` when this plug was given up on.
-fn switch_off(run: &mut Run<'_>, index: MethodIndex) -> Option<Flow> {
-    let action = if is_reset_only(run.plan, index) { Action::Reset } else { Action::Off };
-    let refused = run.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
+fn switch_off(draft: &mut Draft<'_>, index: MethodIndex) -> Option<Flow> {
+    let action = if is_reset_only(draft.plan, index) { Action::Reset } else { Action::Off };
+    let refused = draft.record.last_in_phase(index, action).filter(|one| !one.may_have_acted());
     let is_held_back = refused.is_some_and(Operation::is_held_back);
-    let in_this_try = refused.filter(|one| one.attempt == run.record.attempt && !is_held_back);
+    let in_this_try = refused.filter(|one| one.attempt == draft.record.attempt && !is_held_back);
     if let Some(end) = in_this_try.map(|one| one.end.clone()) {
-        if unreachable(end.as_ref()) && !has_another_way(run, index) {
-            return Some(await_device(run, index, Phase::ReadingIdentity));
+        if unreachable(end.as_ref()) && !has_another_way(draft, index) {
+            return Some(await_device(draft, index, Phase::ReadingIdentity));
         }
-        if let Some(flow) = retry(run, Phase::PoweringOff) {
+        if let Some(flow) = retry(draft, Phase::PoweringOff) {
             return Some(flow);
         }
-        give_up(run, index);
+        give_up(draft, index);
         return None;
     }
     if is_held_back {
-        run.record.forget_identities();
+        draft.record.forget_identities();
     }
-    if let Some(flow) = waits_for_leave(run) {
-        if run.seen().is_some() {
+    if let Some(flow) = waits_for_leave(draft) {
+        if draft.seen().is_some() {
             // Nobody knows how long it waits.
-            run.record.forget_identities();
+            draft.record.forget_identities();
         }
         return Some(flow);
     }
-    if !run.record.is_identified(index) {
+    if !draft.record.is_identified(index) {
         return Some(Flow::Go(Phase::ReadingIdentity));
     }
-    if !run.record.is_held_back(index) {
-        run.notice(Notice::PoweringOff { method: index });
+    if !draft.record.is_held_back(index) {
+        draft.notice(Notice::PoweringOff { method: index });
     }
-    run.record.baseline = None;
-    if !run.record.reads_off(index) {
+    draft.record.baseline = None;
+    if !draft.record.reads_off(index) {
         // Somebody had switched it on: now its off is ours.
-        run.record.found_off.retain(|found| *found != index);
+        draft.record.found_off.retain(|found| *found != index);
     }
-    Some(run.call(index, action))
+    Some(draft.call(index, action))
 }
 
 /// What an off waits for; `None` when it may be sent.
-fn waits_for_leave(run: &mut Run<'_>) -> Option<Flow> {
-    if lacks_approval(run) && !run.sent_off() {
+fn waits_for_leave(draft: &mut Draft<'_>) -> Option<Flow> {
+    if lacks_approval(draft) && !draft.sent_off() {
         // A yes that was taken back meanwhile is waited for anew.
         return Some(Flow::Go(Phase::AwaitingPower));
     }
-    if let Err(flow) = leave_to_cut(run) {
+    if let Err(flow) = leave_to_cut(draft) {
         return Some(flow);
     }
     // A dump may have begun while the device was awaited.
-    let view = run.seen().filter(|_| !run.sent_off())?;
-    hold_for_dump(run, view)
+    let view = draft.seen().filter(|_| !draft.sent_off())?;
+    hold_for_dump(draft, view)
 }
 
 impl Record {

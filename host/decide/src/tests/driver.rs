@@ -10,10 +10,10 @@ use crate::*;
 
 type Device = Box<dyn FnMut(&Operation, &mut [PlugState]) -> End>;
 
-/// One run and the world around it.
+/// One incident and the world around it.
 pub(crate) struct Driver {
     pub(crate) plan: Plan,
-    pub(crate) policy: RunPolicy,
+    pub(crate) policy: IncidentPolicy,
     pub(crate) record: Record,
     pub(crate) view: View,
     pub(crate) now: Time,
@@ -41,11 +41,11 @@ pub(crate) struct Driver {
     pub(crate) slot: SlotAnswer,
 }
 
-/// A run that goes on for longer goes round in circles.
+/// An incident that goes on for longer goes round in circles.
 const STEPS_MAX: usize = 1_000;
 
 impl Driver {
-    pub(crate) fn new(plan: Plan, policy: RunPolicy) -> Self {
+    pub(crate) fn new(plan: Plan, policy: IncidentPolicy) -> Self {
         let now = Time(1_000_000);
         let view = lost_view(now);
         let record = opened(&plan, &policy, &view, now);
@@ -187,7 +187,7 @@ impl Driver {
         });
     }
 
-    /// Goes on until the run is in this phase.
+    /// Goes on until the incident is in this phase.
     pub(crate) fn until(&mut self, phase: Phase) -> &mut Self {
         for _ in 0..STEPS_MAX {
             if self.record.phase == phase {

@@ -156,7 +156,7 @@ pub(crate) fn storage() -> Kind {
 }
 
 /// A record as `open` makes it.
-pub(crate) fn opened(plan: &Plan, policy: &RunPolicy, view: &View, now: Time) -> Record {
+pub(crate) fn opened(plan: &Plan, policy: &IncidentPolicy, view: &View, now: Time) -> Record {
     let opening = Opening { plan, policy, view, epoch: 1, process: "p1" };
     match open(&opening, now) {
         OpenDecision::Open(record) => *record,

@@ -40,7 +40,7 @@ fn any_order_of_decisions_releases_nothing_without_proof() {
 
 /// How many releases there were.
 fn releases_in_any_order(plan: &Plan) -> u32 {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut released = 0;
     for seed in 1..=RUNS {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -1,5 +1,5 @@
 //! One test named after each rule of the automaton and of proof and release, and what holds
-//! around all of them: the one path through, when a run opens, who may lead it, a person's word.
+//! around all of them: the one path through, when an incident opens, who may lead it, a person's word.
 
 mod automaton;
 mod between;
@@ -29,7 +29,7 @@ use crate::*;
 const CLEAR: Crossing = Crossing::Clear { ready: true, next_look: None };
 
 fn driver() -> Driver {
-    Driver::new(bmc_plan(), RunPolicy::default())
+    Driver::new(bmc_plan(), IncidentPolicy::default())
 }
 
 fn position(driver: &Driver, wanted: impl Fn(&Effect) -> bool) -> usize {
@@ -101,8 +101,8 @@ fn our_own_node_is_offered_to_another_leader_and_then_refused() {
 }
 
 #[test]
-fn an_open_run_needs_threshold_gate_and_a_fresh_view() {
-    let (plan, policy) = (bmc_plan(), RunPolicy::default());
+fn opening_an_incident_needs_threshold_gate_and_a_fresh_view() {
+    let (plan, policy) = (bmc_plan(), IncidentPolicy::default());
     let now = Time(1_000_000);
     let decide = |view: &View| {
         open(&Opening { plan: &plan, policy: &policy, view, epoch: 1, process: "p1" }, now)

@@ -34,7 +34,7 @@ const PHASES: [Phase; 17] = [
     Phase::Final(FinalReason::Remedied),
 ];
 
-/// How far the run of a row has come.
+/// How far the incident of a row has come.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     /// Nothing was sent.
@@ -46,9 +46,9 @@ enum Before {
 fn record(before: Before, phase: Phase) -> Record {
     let now = Time(1_000_000);
     let mut record = match before {
-        Before::Nothing => opened(&bmc_plan(), &RunPolicy::default(), &lost_view(now), now),
+        Before::Nothing => opened(&bmc_plan(), &IncidentPolicy::default(), &lost_view(now), now),
         Before::Released => {
-            let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+            let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
             driver.until(Phase::Untainting);
             driver.record.clone()
         }
@@ -98,7 +98,7 @@ fn views(now: Time) -> Vec<(&'static str, View)> {
 
 fn row(record: Record, name: &str, event: Event<'_>, now: Time) -> String {
     let from = record.phase;
-    let transition = step(&bmc_plan(), &RunPolicy::default(), record, event, now);
+    let transition = step(&bmc_plan(), &IncidentPolicy::default(), record, event, now);
     let effects: Vec<String> = transition
         .effects
         .iter()

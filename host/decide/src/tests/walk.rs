@@ -102,7 +102,7 @@ enum Move {
     Act(Outcome),
     /// The remedy's plugin is asked, and thinks of this.
     Decide(usize),
-    /// Time passes until the run wants to look again.
+    /// Time passes until the incident wants to look again.
     Wait,
     /// The process dies; of a call under way this much had happened.
     Crash(Outcome),
@@ -132,7 +132,7 @@ enum Outcome {
 
 struct Setting {
     plan: Plan,
-    policy: RunPolicy,
+    policy: IncidentPolicy,
 }
 
 #[derive(Default)]
@@ -220,8 +220,8 @@ fn over(phase: Phase) -> bool {
 }
 
 /// Short times, so that few looks cover them.
-fn short_policy() -> RunPolicy {
-    RunPolicy {
+fn short_policy() -> IncidentPolicy {
+    IncidentPolicy {
         retries: 1,
         restarts: 1,
         off_timeout: Span::seconds(2),
@@ -231,13 +231,14 @@ fn short_policy() -> RunPolicy {
         recover_timeout: Span::seconds(10),
         gate_timeout: Span::seconds(4),
         device_timeout: Span::seconds(10),
-        ..RunPolicy::default()
+        ..IncidentPolicy::default()
     }
 }
 
 #[test]
 fn every_order_of_events_around_one_bmc() {
-    let once = Setting { plan: bmc_plan(), policy: RunPolicy { restarts: 0, ..short_policy() } };
+    let once =
+        Setting { plan: bmc_plan(), policy: IncidentPolicy { restarts: 0, ..short_policy() } };
     let mut seen = Seen::default();
     explore("two faults", &once, World::new(&once, 2, 0), &mut seen);
     let again = Setting { plan: bmc_plan(), policy: short_policy() };
@@ -258,7 +259,7 @@ fn every_order_of_events_around_one_bmc() {
     assert_eq!(seen.phases.len(), PHASES_REACHED, "{:?}", seen.phases);
 }
 
-/// Every phase that a run can rest in here, and every end that this world can come to.
+/// Every phase that an incident can rest in here, and every end that this world can come to.
 const PHASES_REACHED: usize = 17;
 
 #[test]
@@ -266,7 +267,7 @@ fn every_order_of_events_around_two_feeds() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let policy = RunPolicy { restarts: 0, ..short_policy() };
+    let policy = IncidentPolicy { restarts: 0, ..short_policy() };
     let stage = Setting { plan, policy };
     explore("two feeds", &stage, World::new(&stage, 1, 0), &mut Seen::default());
 }
@@ -278,7 +279,7 @@ fn every_order_of_events_around_one_method_before_the_fence() {
         RemedyStep { name, remedy, period, clean: false }
     };
     let ladder = vec![remedy_step(Remedy::Method(0)), remedy_step(Remedy::Fence)];
-    let policy = RunPolicy { restarts: 0, ..short_policy() };
+    let policy = IncidentPolicy { restarts: 0, ..short_policy() };
     for power in [Vec::new(), bmc_plan().power] {
         let beside = if power.is_empty() { vec![0] } else { Vec::new() };
         let ladder = if power.is_empty() { vec![ladder[0].clone()] } else { ladder.clone() };
@@ -292,7 +293,7 @@ fn every_order_of_events_around_one_method_before_the_fence() {
 fn every_order_of_events_around_a_plugin_that_decides_anything() {
     let (name, period) = ("any".to_string(), Span::seconds(4));
     let ladder = vec![RemedyStep { name, remedy: Remedy::Plugin, period, clean: false }];
-    let policy = RunPolicy { restarts: 0, ..short_policy() };
+    let policy = IncidentPolicy { restarts: 0, ..short_policy() };
     let stage = Setting { plan: Plan { ladder, ..bmc_plan() }, policy };
     explore("a plugin", &stage, World::new(&stage, 1, 0), &mut Seen::default());
 }

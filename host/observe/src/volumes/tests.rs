@@ -104,8 +104,8 @@ fn volumes_are_read_where_a_grade_may_come_that_covers_some() {
     };
     let plain = pod(&json!([]));
     let daemon = PrunedPod { of_daemon_set: true, ..plain.clone() };
-    let mut policy = RunPolicy::default();
-    let wanted = |policy: &RunPolicy| {
+    let mut policy = IncidentPolicy::default();
+    let wanted = |policy: &IncidentPolicy| {
         [&plain, &daemon].map(|pod| crate::volumes::wanted(pod, &plan, policy))
     };
     assert_eq!(wanted(&policy), [false, true]);

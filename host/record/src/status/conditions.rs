@@ -10,7 +10,7 @@ use node_remedy_decide as decide;
 
 /// The node is proven off or isolated now; the reason names the grade.
 pub(super) const FENCED: &str = "Fenced";
-/// The run is over; the reason says how.
+/// The incident is over; the reason says how.
 pub(super) const FINISHED: &str = "Finished";
 
 /// All conditions, each with the time its status last changed.
@@ -63,7 +63,7 @@ pub(super) const fn phase_sentence(phase: Phase) -> &'static str {
     }
 }
 
-/// How a run ended, for people.
+/// How an incident ended, for people.
 pub(super) const fn final_sentence(reason: FinalReason) -> &'static str {
     match reason {
         FinalReason::Remedied => "the node is well again",

@@ -13,7 +13,7 @@ use node_remedy_decide::{MethodIndex, OpId, Record};
 use crate::status::decided;
 use crate::status::fields::{BrokenRecord, broken};
 
-/// The record that a status says; the caller parks a run whose status is broken.
+/// The record that a status says; the caller parks an incident whose status is broken.
 pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, BrokenRecord> {
     let methods = Methods { count: spec.plan.methods.len() };
     let operations = operations(status, &methods)?;
@@ -86,7 +86,7 @@ pub fn read(spec: &NodeFenceSpec, status: &NodeFenceStatus) -> Result<Record, Br
     })
 }
 
-/// The methods that the run's plan has.
+/// The methods that the incident's plan has.
 struct Methods {
     count: usize,
 }
@@ -103,7 +103,7 @@ impl Methods {
     }
 }
 
-/// A phase that a run can be in, or go back to, without being over.
+/// A phase that an incident can be in, or go back to, without being over.
 fn unfinished(field: &str, phase: api::Phase) -> Result<decide::Phase, BrokenRecord> {
     use decide::Phase as P;
     Ok(match phase {
@@ -127,7 +127,7 @@ fn unfinished(field: &str, phase: api::Phase) -> Result<decide::Phase, BrokenRec
     })
 }
 
-/// A place of the ladder; a run without one has the fence alone.
+/// A place of the ladder; an incident without one has the fence alone.
 fn remedy_step(spec: &NodeFenceSpec, field: &str, found: u32) -> Result<usize, BrokenRecord> {
     let count = spec.ladder.len().max(1);
     let index = usize::try_from(found).ok().filter(|index| *index < count);

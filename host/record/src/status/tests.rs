@@ -355,7 +355,7 @@ fn nodefence() -> NodeFence {
         },
         remedy: "repair".into(),
         plan: NodePlan { methods, ..NodePlan::default() },
-        policy: node_remedy_api::policy::RunPolicy::default(),
+        policy: node_remedy_api::policy::IncidentPolicy::default(),
         gate: node_remedy_api::policy::GateLimits::default(),
         ladder: Vec::new(),
     };

@@ -97,7 +97,7 @@ pub fn write(
     status
 }
 
-/// The status of a run whose own status cannot be read: everything in it as it stands, but
+/// The status of an incident whose own status cannot be read: everything in it as it stands, but
 /// parked. It is as unreadable as before, so nothing goes on until a person has looked.
 pub fn park(
     broken: &NodeFenceStatus,
@@ -470,7 +470,7 @@ fn parked(
     }
 }
 
-/// What of ours stands while a run is parked, for people: plugs, cuts, marks. Begins with a space, or is empty.
+/// What of ours stands while an incident is parked, for people: plugs, cuts, marks. Begins with a space, or is empty.
 pub fn what_stands(parked: &decide::Parked, marks: decide::Marks, plan: &Plan) -> String {
     named(&parked.powered_off_by_us, &parked.still_cut, marks, plan)
 }

@@ -10,7 +10,7 @@ use crate::recorder::Collected;
 use crate::run::Played;
 use crate::timeline::words::{journal, ms};
 
-/// What kept runs from being opened; what passes by itself within a second is left out.
+/// What kept incidents from being opened; what passes by itself within a second is left out.
 pub(super) fn unopened(collected: &Collected) -> Vec<report::Refusal> {
     let mut folded: BTreeMap<(String, &str), report::Refusal> = BTreeMap::new();
     for refused in &collected.refused {

@@ -67,7 +67,7 @@ pub(super) fn refusal(kind: Kind, old: Option<&Value>, new: &Value) -> Option<&'
         (
             Kind::NodeFence,
             old.is_none_or(|old| old.get("spec") == new.get("spec")),
-            "the spec of a NodeFence is fixed when its run is opened",
+            "the spec of a NodeFence is fixed when its incident is opened",
         ),
         (
             Kind::NodeFence,

@@ -118,7 +118,9 @@ impl std::fmt::Display for What {
             Self::NodeLocked { node, by, lasts } => {
                 write!(f, "{node}: {by} has its lock for {lasts} s")
             }
-            Self::OperatorCommand { fence, command, by, .. } => write!(f, "{fence}: {command} ({by})"),
+            Self::OperatorCommand { fence, command, by, .. } => {
+                write!(f, "{fence}: {command} ({by})")
+            }
             Self::PolicyMode { policy, mode } if mode.is_empty() => write!(f, "{policy}: is gone"),
             Self::PolicyMode { policy, mode } => write!(f, "{policy}: says mode {mode}"),
             Self::LeaderChanged { process } if process.is_empty() => {

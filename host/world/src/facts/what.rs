@@ -440,7 +440,7 @@ pub enum What {
         /// The proof's grade.
         grade: String,
     },
-    /// A NodeFence's record says that its run waits for a device to answer.
+    /// A NodeFence's record says that its incident waits for a device to answer.
     DeviceAwaited {
         /// The NodeFence.
         fence: String,

@@ -9,7 +9,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::raw::{
     RawApiFault, RawClockFault, RawDeviceFault, RawDump, RawEdit, RawFault, RawNodeCondition,
-    RawOutage, RawServerClock, RawOperatorCommand, Text,
+    RawOperatorCommand, RawOutage, RawServerClock, Text,
 };
 use crate::api::{Key, Kind};
 use crate::facts::Power;

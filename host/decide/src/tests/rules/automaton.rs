@@ -99,7 +99,7 @@ fn a1_an_off_that_was_held_back_is_decided_on_anew() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     for (plan, method) in [(bmc_plan(), 0), (fabric, 1)] {
         for comes_back in [true, false] {
-            let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+            let mut driver = Driver::new(plan.clone(), IncidentPolicy::default());
             driver.until_call(Action::Off);
             let held_back = driver.record.in_flight().expect("an off").clone();
             assert_eq!(held_back.method, method);
@@ -180,7 +180,7 @@ fn a2_an_on_that_the_device_swallows_costs_a_retry_each() {
 fn a3_on_waits_out_an_off_that_nobody_heard_the_end_of() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(90);
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until_call(Action::Off);
     let sent_at = driver.now;
     driver.event(Event::Adopted { epoch: 2, process: "p2".to_string() });
@@ -201,7 +201,7 @@ fn a4_a_power_off_that_was_not_ours() {
     assert_eq!(brought_back.record.found_off, [0]);
     assert!(brought_back.released() && brought_back.hit(Rule::A4));
 
-    let policy = RunPolicy { found_off: FoundOff::LeaveOff, ..RunPolicy::default() };
+    let policy = IncidentPolicy { found_off: FoundOff::LeaveOff, ..IncidentPolicy::default() };
     let mut left = Driver::new(bmc_plan(), policy);
     left.plugs[0] = PlugState::Off;
     left.until(Phase::Parked);
@@ -223,7 +223,7 @@ fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
         let mut plan = bmc_plan();
         plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
         plan.power = vec![stage(Execution::All, &[0, 1])];
-        let policy = RunPolicy { found_off: FoundOff::LeaveOff, ..RunPolicy::default() };
+        let policy = IncidentPolicy { found_off: FoundOff::LeaveOff, ..IncidentPolicy::default() };
         let mut driver = Driver::new(plan, policy);
         driver.plugs[found] = PlugState::Off;
         driver.until(Phase::AwaitingHealthy);
@@ -237,7 +237,7 @@ fn a4_a_feed_that_was_off_before_us_does_not_make_the_others_off_so() {
 /// what nobody did.
 #[test] // promise: A4
 fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.until(Phase::AwaitingHealthy);
     let told = driver.record.proof.clone();
@@ -248,7 +248,7 @@ fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
     assert!(driver.record.found_off.is_empty() && driver.record.proof != told);
 
     // Nor is it what proves another remedy, of another device that does not do as it is told.
-    let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     driver.until(Phase::AwaitingHealthy);
     let read = driver.record.intend(0, Action::Status, driver.now);
     driver.record.close(&driver.plan, read, succeeded(PlugState::Off), driver.now);
@@ -259,7 +259,7 @@ fn a4_what_we_switched_on_is_no_power_off_that_was_found() {
 /// that was sent to a plug that read off took nothing from anybody.
 #[test] // promise: A4
 fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.plugs[0] = PlugState::Off;
     driver.until(Phase::AwaitingHealthy);
@@ -274,7 +274,7 @@ fn a4_an_off_that_changed_nothing_is_no_power_off_of_ours() {
 #[test] // promise: A5
 fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
     let plan = cutting_plan(Kind::Fabric(Path::ApiServer));
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until(Phase::AwaitingHealthy);
     let restore = driver.calls.iter().rposition(|one| *one == (1, Action::On));
     let read = driver.calls.iter().rposition(|one| *one == (0, Action::Status));
@@ -288,9 +288,9 @@ fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
 
     let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     plan.power.clear();
-    let policy = RunPolicy::default();
+    let policy = IncidentPolicy::default();
     assert_eq!(refuse_plan(&plan, &policy), Some(PlanRefusal::CutsItselfOff));
-    let parks = RunPolicy { isolated_for_good: IsolatedForGood::Park, ..policy };
+    let parks = IncidentPolicy { isolated_for_good: IsolatedForGood::Park, ..policy };
     assert_eq!(refuse_plan(&plan, &parks), None);
     let mut isolated = Driver::new(plan, parks);
     isolated.until(Phase::Parked);
@@ -299,7 +299,7 @@ fn a5_what_was_cut_is_restored_before_on_with_all_feeds_read_off() {
 
 #[test] // promise: A6
 fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.holders = true;
     driver.until(Phase::Releasing);
@@ -312,7 +312,7 @@ fn a6_well_with_the_same_boot_after_a_release_costs_a_restart() {
 
 #[test] // promise: A1
 fn a1_after_a_restart_a_well_new_boot_is_not_switched_off_for_what_was_released_before() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.until(Phase::AwaitingHealthy);
     assert!(driver.released());
@@ -326,7 +326,7 @@ fn a1_after_a_restart_a_well_new_boot_is_not_switched_off_for_what_was_released_
 
 #[test]
 fn a7_a_machine_that_is_slow_to_go_off_does_not_fill_the_journal() {
-    let policy = RunPolicy { off_timeout: Span::minutes(15), ..RunPolicy::default() };
+    let policy = IncidentPolicy { off_timeout: Span::minutes(15), ..IncidentPolicy::default() };
     let mut slow = Driver::new(bmc_plan(), policy);
     let goes_off_at = slow.now.after(Span::minutes(10));
     slow.device = Box::new(move |operation, plugs| {
@@ -350,7 +350,7 @@ fn a7_a_retry_asks_only_what_is_not_verified() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     let mut asked = 0;
     driver.device = Box::new(move |operation, plugs| {
         if operation.method == 1 && operation.action == Action::Off {
@@ -366,7 +366,7 @@ fn a7_a_retry_asks_only_what_is_not_verified() {
     assert_eq!((offs(0), offs(1)), (1, 2));
     assert!(driver.hit(Rule::A7));
 
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut cycles = Driver::new(bmc_plan(), policy);
     cycles.until(Phase::Parked);
     assert_eq!(cycles.parked(), Some(&ParkReason::NotHealthy));
@@ -393,14 +393,14 @@ fn a9_an_isolation_failure_is_recorded_and_the_flow_goes_on() {
         if operation.method == 1 { failed(FailureKind::Device) } else { honest(operation, plugs) }
     };
     let plan = cutting_plan(Kind::Fabric(Path::Other));
-    let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+    let mut driver = Driver::new(plan.clone(), IncidentPolicy::default());
     driver.device = Box::new(refuse);
     driver.until(Phase::ReadingIdentity);
     assert!(driver.notices.contains(&Notice::MethodFailed { method: 1 }) && driver.hit(Rule::A9));
 
     let mut strict = plan;
     strict.methods[1].must_success = true;
-    let mut driver = Driver::new(strict, RunPolicy::default());
+    let mut driver = Driver::new(strict, IncidentPolicy::default());
     driver.device = Box::new(refuse);
     driver.until(Phase::Parked);
     assert!(matches!(driver.parked(), Some(ParkReason::MethodFailed { .. })));
@@ -411,7 +411,7 @@ fn a9_an_isolation_failure_is_recorded_and_the_flow_goes_on() {
 fn a10_an_indeterminate_reset_is_not_issued_again() {
     let mut plan = bmc_plan();
     plan.methods[0].kind = Kind::ResetOnly;
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| {
         if operation.action == Action::Reset {
             End::Indeterminate
@@ -428,7 +428,7 @@ fn a10_an_indeterminate_reset_is_not_issued_again() {
 
 #[test] // promise: A12
 fn a12_a_device_that_cannot_be_reached_costs_no_retry() {
-    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let policy = IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.device = Box::new(silent);
     driver.until(Phase::AwaitingDevice);
@@ -482,7 +482,7 @@ fn a13_a_failed_on_closes_the_device() {
 
 #[test] // promise: A14
 fn a14_a_gate_that_closes_behind_an_isolated_node() {
-    let policy = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let policy = IncidentPolicy { power_after: Span::minutes(5), ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.until(Phase::AwaitingPower);
     driver.view.gate.refusals.push(Refusal::NoLease);

@@ -123,7 +123,7 @@ fn a_lease_that_node_healthcheck_holds_stops_an_off_and_no_on() {
 }
 
 /// The credential may switch off and not on: every device of its kind is closed, the person is told which
-/// machine is off, and the run that they ask for again switches on and cuts nothing more.
+/// machine is off, and the incident that they ask for again switches on and cuts nothing more.
 #[test]
 fn an_on_with_wrong_credentials_closes_its_kind_and_tells_who_is_off() {
     for kind in [FailureKind::Unauthenticated, FailureKind::Denied] {
@@ -154,14 +154,14 @@ fn an_on_with_wrong_credentials_closes_its_kind_and_tells_who_is_off() {
 /// was done.
 #[test]
 fn an_isolation_whose_node_heals_by_itself_is_undone() {
-    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let waits = IncidentPolicy { power_after: Span::minutes(5), ..IncidentPolicy::default() };
     let mut before_power = Driver::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
     before_power.until(Phase::AwaitingPower);
     before_power.wakes().until(Phase::Final(FinalReason::Recovered));
 
     let mut plan = cutting_plan(Kind::Fabric(Path::Other));
     plan.power = vec![];
-    let mut only = Driver::new(plan, RunPolicy::default());
+    let mut only = Driver::new(plan, IncidentPolicy::default());
     only.until(Phase::AwaitingHealthy);
     assert_eq!(only.plugs[1], PlugState::Off);
     only.wakes().until(Phase::Final(FinalReason::Remedied));
@@ -178,7 +178,7 @@ fn an_isolation_whose_node_heals_by_itself_is_undone() {
 /// still off.
 #[test]
 fn a_machine_that_boots_from_san_has_its_storage_before_its_power() {
-    let mut san = Driver::new(cutting_plan(storage()), RunPolicy::default());
+    let mut san = Driver::new(cutting_plan(storage()), IncidentPolicy::default());
     san.until(Phase::AwaitingHealthy);
     let on = |method| san.calls.iter().position(|call| *call == (method, Action::On)).unwrap();
     let (storage, power) = (on(1), on(0));
@@ -191,7 +191,7 @@ fn a_machine_that_boots_from_san_has_its_storage_before_its_power() {
 /// Its group ends the instance and another one joins under the same name: nothing of the new node is cut
 /// or released, and what is off by us is switched on or known to be gone.
 #[test]
-fn a_machine_that_its_cloud_group_replaces_ends_the_run() {
+fn a_machine_that_its_cloud_group_replaces_ends_the_incident() {
     for phase in
         [Phase::ReadingIdentity, Phase::VerifyingOff, Phase::Releasing, Phase::AwaitingHealthy]
     {
@@ -218,12 +218,12 @@ fn a_machine_that_its_cloud_group_replaces_ends_the_run() {
     }
 }
 
-/// A run that was left alone with its machine off: a word that comes and goes, an abort, and a person who
+/// An incident that was left alone with its machine off: a word that comes and goes, an abort, and a person who
 /// has seen it off each bring the machine back.
 #[test]
-fn a_run_that_is_left_alone_has_ways_on() {
+fn an_incident_that_is_left_alone_has_ways_on() {
     let left_alone = || {
-        let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+        let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
         let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
         plan.ladder = vec![];
         let mut driver = Driver::new(plan, policy);

@@ -7,7 +7,7 @@ use crate::tests::driver::Driver;
 use crate::tests::fixtures::bmc_plan;
 use crate::*;
 
-/// Another leader takes the run over; its clock shows so much less than its predecessor's.
+/// Another leader takes the incident over; its clock shows so much less than its predecessor's.
 fn takes_over(driver: &mut Driver, behind: Span) {
     driver.now = Time(driver.now.0 - behind.0);
     driver.todo.clear();
@@ -46,7 +46,7 @@ fn a_read_waits_until_our_clock_is_past_the_signs_of_life() {
 fn a3_an_on_waits_for_an_off_of_a_predecessor_whose_clock_was_ahead() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(90);
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until_call(Action::Off);
     takes_over(&mut driver, Span::minutes(10));
     let began_at = driver.now;

@@ -23,7 +23,7 @@ fn drain() -> RemedyStep {
 /// A sick node whose kubelet lives, with this ladder.
 fn sick(ladder: &[RemedyStep]) -> Driver {
     let mut driver =
-        Driver::new(Plan { ladder: ladder.to_vec(), ..bmc_plan() }, RunPolicy::default());
+        Driver::new(Plan { ladder: ladder.to_vec(), ..bmc_plan() }, IncidentPolicy::default());
     driver.view.pods.iter_mut().for_each(|pod| pod.ready = true);
     lives(&mut driver);
     driver
@@ -81,14 +81,14 @@ fn a11_a_mild_remedy_makes_way_for_a_fence_that_is_due() {
         assert!(driver.view.node.as_ref().is_some_and(|node| !node.cordoned), "{phase:?}");
         assert!(driver.calls.is_empty() && driver.record.slot == Slot::Free, "{phase:?}");
     }
-    let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     driver.view.fence_is_due = true;
     driver.until(Phase::AwaitingHealthy).boots().until(Phase::Final(FinalReason::Remedied));
     // What is cut goes back by its own rules.
     let ladder = vec![remedy_step("storage-fence", Remedy::Isolation)];
     let mut driver = Driver::new(
         Plan { ladder, ..cutting_plan(Kind::Fabric(Path::Other)) },
-        RunPolicy::default(),
+        IncidentPolicy::default(),
     );
     driver.until(Phase::AwaitingHealthy);
     driver.view.fence_is_due = true;
@@ -105,7 +105,7 @@ fn a14_a_condition_that_nobody_reports_any_more_ends_what_only_marked() {
     until(&mut driver, |driver| driver.record.phase == Phase::Waiting);
     let waits_since = driver.now;
     driver.until(Phase::Final(FinalReason::Unreported));
-    assert!(driver.now >= waits_since.after(RunPolicy::default().gate_timeout));
+    assert!(driver.now >= waits_since.after(IncidentPolicy::default().gate_timeout));
     assert!(driver.view.node.as_ref().is_some_and(|node| !node.cordoned));
     assert!(driver.hit(Rule::A14) && driver.record.slot == Slot::Free);
 
@@ -136,7 +136,7 @@ fn a14_a_condition_that_nobody_reports_behind_a_power_cycle_is_not_waited_for_fo
     driver.view.trigger = Crossing::Unclear;
     let waits_since = driver.now;
     driver.until(Phase::Parked);
-    assert!(driver.now >= waits_since.after(RunPolicy::default().gate_timeout));
+    assert!(driver.now >= waits_since.after(IncidentPolicy::default().gate_timeout));
     assert_eq!((driver.count(Action::Off), driver.record.slot), (1, Slot::Free));
 }
 
@@ -264,7 +264,7 @@ fn cordon_and_quarantine_stand_until_the_node_is_well() {
 fn isolation_as_a_remedy_leaves_power_alone() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     let ladder = vec![remedy_step("storage-fence", Remedy::Isolation)];
-    let mut driver = Driver::new(Plan { ladder, ..fabric }, RunPolicy::default());
+    let mut driver = Driver::new(Plan { ladder, ..fabric }, IncidentPolicy::default());
     driver.until(Phase::AwaitingHealthy);
     assert!(driver.plan.has_power() && !driver.released());
     assert_eq!(driver.count(Action::Off), 1, "the port");
@@ -278,7 +278,7 @@ fn isolation_that_fails_or_does_not_help_gives_way_to_the_fence() {
     let fabric = cutting_plan(Kind::Fabric(Path::Other));
     let ladder =
         vec![remedy_step("storage-fence", Remedy::Isolation), remedy_step("fence", Remedy::Fence)];
-    let mut driver = Driver::new(Plan { ladder, ..fabric }, RunPolicy::default());
+    let mut driver = Driver::new(Plan { ladder, ..fabric }, IncidentPolicy::default());
     driver.until(Phase::AwaitingHealthy);
     let since = driver.now;
     driver.until(Phase::ReadingIdentity);
@@ -293,7 +293,7 @@ fn isolation_that_fails_or_does_not_help_gives_way_to_the_fence() {
 fn isolation_alone_that_cuts_the_way_to_the_api_server_is_refused() {
     let cuts = cutting_plan(Kind::Fabric(Path::ApiServer));
     let alone = Plan { ladder: vec![remedy_step("i", Remedy::Isolation)], ..cuts.clone() };
-    let policy = RunPolicy::default();
+    let policy = IncidentPolicy::default();
     assert_eq!(refuse_plan(&alone, &policy), Some(PlanRefusal::CutsItselfOff));
     let ladder = vec![remedy_step("i", Remedy::Isolation), remedy_step("f", Remedy::Fence)];
     assert_eq!(refuse_plan(&Plan { ladder, ..cuts }, &policy), None);
@@ -306,8 +306,8 @@ fn isolation_alone_that_cuts_the_way_to_the_api_server_is_refused() {
 #[test]
 fn a_ladder_of_cluster_actions_is_run_on_a_node_without_a_plan() {
     let bare = Plan { methods: Vec::new(), power: Vec::new(), ladder: vec![drain()], ..bmc_plan() };
-    assert_eq!(refuse_plan(&bare, &RunPolicy::default()), None);
-    let mut driver = Driver::new(bare, RunPolicy::default());
+    assert_eq!(refuse_plan(&bare, &IncidentPolicy::default()), None);
+    let mut driver = Driver::new(bare, IncidentPolicy::default());
     lives(&mut driver);
     until(&mut driver, |driver| driver.record.phase == Phase::AwaitingHealthy);
     assert_eq!(evicted(&driver), ["db-0"]);
@@ -319,7 +319,8 @@ fn a9_an_isolated_node_is_fenced_where_that_is_the_next_remedy() {
     let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     plan.ladder =
         vec![remedy_step("isolate", Remedy::Isolation), remedy_step("fence", Remedy::Fence)];
-    let policy = RunPolicy { isolated_for_good: IsolatedForGood::Park, ..RunPolicy::default() };
+    let policy =
+        IncidentPolicy { isolated_for_good: IsolatedForGood::Park, ..IncidentPolicy::default() };
     assert_eq!(refuse_plan(&plan, &policy), None);
     let mut driver = Driver::new(plan, policy);
     driver.until_call(Action::Off);

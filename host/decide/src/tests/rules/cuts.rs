@@ -24,7 +24,7 @@ fn storage_only() -> Plan {
 }
 
 fn driver_of(plan: Plan) -> Driver {
-    Driver::new(plan, RunPolicy::default())
+    Driver::new(plan, IncidentPolicy::default())
 }
 
 fn cut_undone(failure: Option<&str>) -> ParkReason {
@@ -56,7 +56,7 @@ fn what_was_cut_stays_cut_when_the_node_is_deleted() {
         let mut plan = cutting_plan(storage());
         plan.power = vec![];
         plan.methods[0].kind = Kind::Watch;
-        let mut driver = Driver::new(plan, RunPolicy::default());
+        let mut driver = Driver::new(plan, IncidentPolicy::default());
         driver.until(deleted_at);
         assert_eq!(driver.plugs[1], PlugState::Off);
         driver.view.node = None;
@@ -85,7 +85,7 @@ fn what_vanished_behind_a_cut_counts_as_released() {
         [|_| (), |view| view.pods.retain(|pod| pod.uid != "db-0"), |view| view.attachments.clear()];
     for (case, vanish) in vanish.into_iter().enumerate() {
         let grades = [Grade::PowerOffVerified].into();
-        let policy = RunPolicy { grades, ..RunPolicy::default() };
+        let policy = IncidentPolicy { grades, ..IncidentPolicy::default() };
         let mut driver = Driver::new(cutting_plan(storage()), policy);
         driver.until(Phase::ReadingIdentity);
         assert_eq!(driver.plugs[1], PlugState::Off);
@@ -261,7 +261,8 @@ fn a5_a_boot_that_names_itself_behind_the_cut_is_the_one_that_was_cut() {
 /// The outlet that was read off feeds nothing, and the Node names its boot only after it voided the proof.
 #[test] // promise: A6
 fn a6_a_boot_that_voids_its_proof_before_it_names_itself_is_no_newer_one() {
-    let mut driver = Driver::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(bmc_plan(), IncidentPolicy { restarts: 0, ..IncidentPolicy::default() });
     driver.node(|node| node.liveness.boot_id.clear());
     driver.record.liveness_at_open.boot_id.clear();
     driver.until(Phase::Releasing);
@@ -297,7 +298,7 @@ fn a17_a_cut_that_a_word_kept_undone_is_made_again_once_the_word_is_taken_back()
 }
 
 /// A cut that was undone behind a release and cannot be made again is tried for as long as its boot may write,
-/// whether or not its Node is there, and the run says that it is not cut.
+/// whether or not its Node is there, and the incident says that it is not cut.
 #[test]
 fn a16_a_cut_that_cannot_be_made_again_is_tried_until_it_is() {
     let kinds = [FailureKind::Device, FailureKind::Unreachable];
@@ -350,7 +351,7 @@ fn a2_what_cannot_be_given_back_to_a_node_that_is_well_is_tried_again_at_leisure
 /// The same where the boot that was told to go off is well, and is left to a person: a look that tries nothing counts no try, as
 /// each change of the record is written, and looked at anew.
 #[test]
-fn a2_a_parked_run_that_tries_nothing_changes_nothing() {
+fn a2_a_parked_incident_that_tries_nothing_changes_nothing() {
     let mut driver = Driver::new(refuted::outlet_and_storage(), refuted::proven_by_power());
     driver.until(Phase::VerifyingOff);
     driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
@@ -372,7 +373,7 @@ fn a2_a_parked_run_that_tries_nothing_changes_nothing() {
 fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is_well() {
     for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
         let device_timeout = Span::minutes(10);
-        let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
+        let policy = IncidentPolicy { device_timeout, ..IncidentPolicy::default() };
         let mut driver = Driver::new(storage_only(), policy);
         driver.until(Phase::AwaitingHealthy);
         driver.device = Box::new(move |operation, plugs| match operation.action {
@@ -395,7 +396,7 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_that_is
 fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_whose_condition_cleared() {
     for kind in [FailureKind::Unreachable, FailureKind::NotMade] {
         let power_after = Span::minutes(30);
-        let policy = RunPolicy { power_after, ..RunPolicy::default() };
+        let policy = IncidentPolicy { power_after, ..IncidentPolicy::default() };
         let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
         driver.until(Phase::AwaitingPower);
         driver.device = Box::new(move |operation, plugs| match operation.action {
@@ -416,7 +417,8 @@ fn a12_a_silent_device_that_is_to_give_back_a_cut_is_probed_under_a_node_whose_c
 /// `recoverTimeout`, whatever restarts are left.
 #[test]
 fn a8_a_cut_that_stands_is_no_reason_for_another_pass() {
-    let mut driver = Driver::new(storage_only(), RunPolicy { restarts: 3, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(storage_only(), IncidentPolicy { restarts: 3, ..IncidentPolicy::default() });
     driver.until(Phase::AwaitingHealthy);
     driver.until(Phase::Parked);
     assert_eq!((driver.record.restarts, driver.count(Action::Off)), (0, 1));
@@ -463,7 +465,8 @@ fn storage_that_no_kubelet_tells_of_is_given_back_to_another_boot_only() {
 #[test] // promise: A12
 fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
     let device_timeout = Span::minutes(2);
-    let mut driver = Driver::new(bmc_plan(), RunPolicy { device_timeout, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(bmc_plan(), IncidentPolicy { device_timeout, ..IncidentPolicy::default() });
     driver.until(Phase::VerifyingOff);
     driver.device = Box::new(silent);
     driver.until(Phase::Parked);
@@ -480,7 +483,8 @@ fn a12_a_device_that_answers_again_after_it_took_an_off_is_read() {
 /// knows of it: a person's word that was wrong, a predecessor's taint.
 #[test] // promise: P2
 fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
-    let mut driver = Driver::new(bmc_plan(), RunPolicy { restarts: 1, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(bmc_plan(), IncidentPolicy { restarts: 1, ..IncidentPolicy::default() });
     driver.device = Box::new(silent);
     driver.until(Phase::AwaitingDevice);
     driver.event(Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() }));
@@ -506,7 +510,8 @@ fn p2_the_out_of_service_taint_never_stands_without_its_proof() {
 /// whether the boot is another one says only the report.
 #[test] // promise: P2
 fn p2_which_boot_a_node_runs_says_only_a_report_after_the_proof() {
-    let mut driver = Driver::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(bmc_plan(), IncidentPolicy { restarts: 0, ..IncidentPolicy::default() });
     driver.until(Phase::Releasing);
     driver.plugs[0] = PlugState::On;
     driver.node(|node| node.liveness.lease_renewed = Some(Time(7)));
@@ -517,7 +522,8 @@ fn p2_which_boot_a_node_runs_says_only_a_report_after_the_proof() {
     driver.boots().until(Phase::Final(FinalReason::Remedied));
     assert_eq!(driver.count(Action::Off), 1);
 
-    let mut alive = Driver::new(bmc_plan(), RunPolicy { restarts: 0, ..RunPolicy::default() });
+    let mut alive =
+        Driver::new(bmc_plan(), IncidentPolicy { restarts: 0, ..IncidentPolicy::default() });
     alive.until(Phase::Releasing);
     alive.node(|node| node.liveness = liveness(BOOT, 7));
     alive.until(Phase::Parked);

@@ -24,7 +24,7 @@ fn asks(answers: &[Choice]) -> Driver {
 
 fn asks_with(plan: Plan, answers: &[Choice]) -> Driver {
     let ladder = vec![remedy_step("polite", Remedy::Plugin), remedy_step("fence", Remedy::Fence)];
-    let mut driver = Driver::new(Plan { ladder, ..plan }, RunPolicy::default());
+    let mut driver = Driver::new(Plan { ladder, ..plan }, IncidentPolicy::default());
     driver.answers = answers.iter().cloned().map(Ok).collect();
     driver
 }

@@ -28,13 +28,13 @@ fn p8_the_machine_behind_the_device_is_the_node() {
 
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
-    let mut labelled = Driver::new(plan.clone(), RunPolicy::default());
+    let mut labelled = Driver::new(plan.clone(), IncidentPolicy::default());
     labelled.until_call(Action::Off);
     let cut_at = labelled.now;
     labelled.until(Phase::Releasing);
     assert!(labelled.now.since(cut_at) >= Span::seconds(20), "two Lease intervals");
 
-    let mut awaited = Driver::new(plan.clone(), RunPolicy::default());
+    let mut awaited = Driver::new(plan.clone(), IncidentPolicy::default());
     awaited.until(Phase::VerifyingOff);
     awaited.view.neighbours = Neighbours::Awaited;
     let since = awaited.now;
@@ -45,7 +45,7 @@ fn p8_the_machine_behind_the_device_is_the_node() {
     awaited.view.neighbours = Neighbours::Heard;
     awaited.until(Phase::Releasing);
 
-    let mut crossed_wires = Driver::new(plan, RunPolicy::default());
+    let mut crossed_wires = Driver::new(plan, IncidentPolicy::default());
     crossed_wires.until(Phase::VerifyingOff);
     crossed_wires.view.neighbours = Neighbours::Silent("node-b".to_string());
     crossed_wires.until(Phase::Parked);
@@ -81,7 +81,7 @@ fn p8_a_device_that_contradicts_one_thing_is_not_believed_for_another() {
         expected: expected.map(|(name, value)| (name.to_string(), value.to_string())).to_vec(),
     };
     let told = |fields| {
-        let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+        let mut driver = Driver::new(plan.clone(), IncidentPolicy::default());
         driver.device = Box::new(named(fields));
         let is_other =
             |one: &Notice| matches!(one, Notice::Parked(ParkReason::WrongMachine { .. }));
@@ -112,11 +112,11 @@ fn p8_an_instance_that_was_made_anew_under_its_name_is_another_machine() {
     assert!(!driver.released());
 }
 
-/// What keeps a run from its off once the machine has said which one it is.
+/// What keeps an incident from its off once the machine has said which one it is.
 enum Pause {
     /// The gate closes.
     Gate,
-    /// The slot is another run's.
+    /// The slot is another incident's.
     Slot,
     /// The off is held back: the API server is slow.
     HeldBack,
@@ -135,8 +135,10 @@ fn p8_a_machine_says_again_which_one_it_is_after_a_pause() {
         [Pause::Gate, Pause::Slot, Pause::HeldBack, Pause::Refused, Pause::Approval, Pause::Leader];
     for pause in pauses {
         let needs_a_yes = matches!(pause, Pause::Approval);
-        let approval = if needs_a_yes { Approval::Needed } else { RunPolicy::default().approval };
-        let mut driver = Driver::new(bmc_plan(), RunPolicy { approval, ..RunPolicy::default() });
+        let approval =
+            if needs_a_yes { Approval::Needed } else { IncidentPolicy::default().approval };
+        let mut driver =
+            Driver::new(bmc_plan(), IncidentPolicy { approval, ..IncidentPolicy::default() });
         driver.view.people.approved = needs_a_yes;
         let is_late = matches!(pause, Pause::HeldBack | Pause::Refused);
         if is_late {

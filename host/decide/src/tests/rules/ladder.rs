@@ -23,7 +23,7 @@ fn fence() -> RemedyStep {
 }
 
 fn ladder(ladder: &[RemedyStep]) -> Driver {
-    Driver::new(Plan { ladder: ladder.to_vec(), ..bmc_plan() }, RunPolicy::default())
+    Driver::new(Plan { ladder: ladder.to_vec(), ..bmc_plan() }, IncidentPolicy::default())
 }
 
 fn failed() -> JobState {
@@ -82,7 +82,7 @@ fn a11_the_next_remedy_has_its_turn_a_period_after_the_job_ended() {
     for end in [JobState::Succeeded, failed()] {
         let mut driver = ladder(&[job("repair", false), fence()]);
         runs(&mut driver, 1);
-        assert!(driver.calls.is_empty(), "a run waits for its Job");
+        assert!(driver.calls.is_empty(), "an incident waits for its Job");
         driver.job(1, end);
         driver.until(Phase::AwaitingHealthy);
         let ended = driver.now;
@@ -359,8 +359,8 @@ fn a_job_needs_neither_a_plan_nor_another_leader() {
     let plan =
         Plan { methods: vec![], power: vec![], ladder: vec![job("repair", false)], ..bmc_plan() };
     let view = lost_view(Time(1_000_000));
-    assert_eq!(refuse_plan(&plan, &RunPolicy::default()), None);
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    assert_eq!(refuse_plan(&plan, &IncidentPolicy::default()), None);
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.view = View { hosts_us: true, ..view };
     runs(&mut driver, 1);
 }

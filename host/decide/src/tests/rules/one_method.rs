@@ -36,7 +36,7 @@ fn plan_with(kind: Kind, ladder: Vec<RemedyStep>) -> Plan {
 }
 
 fn driver(plan: Plan) -> Driver {
-    Driver::new(plan, RunPolicy::default())
+    Driver::new(plan, IncidentPolicy::default())
 }
 
 fn cut(driver: &Driver) -> Vec<(MethodIndex, Action)> {
@@ -126,7 +126,7 @@ fn one_method_that_cuts_is_given_back_once_the_node_is_well() {
     assert_eq!(driver.plugs[BESIDE], PlugState::On);
 }
 
-/// What a remedy alone switched off is ours to switch on, whatever happens to the run.
+/// What a remedy alone switched off is ours to switch on, whatever happens to the incident.
 #[test]
 fn one_method_beside_the_stages_is_on_again_after_an_abort() {
     let mut driver = driver(plan_with(Kind::Power(Feed::Whole), vec![method(BESIDE)]));
@@ -173,7 +173,7 @@ fn one_method_that_fails_and_is_the_last_remedy_is_told_to_a_person() {
 #[test]
 fn a_reset_of_a_machine_that_is_off_gives_way_at_once() {
     let plan = plan_with(Kind::ResetOnly, vec![method(BESIDE), fence()]);
-    let mut driver = Driver::new(plan, RunPolicy { restarts: 3, ..RunPolicy::default() });
+    let mut driver = Driver::new(plan, IncidentPolicy { restarts: 3, ..IncidentPolicy::default() });
     driver.plugs = vec![PlugState::Off; 2];
     driver.until(Phase::VerifyingOff);
     assert_eq!(cut(&driver), [(BMC, Action::Off)], "it was switched on again before that");
@@ -203,7 +203,7 @@ fn one_method_of_a_silent_device_gives_way_after_its_period() {
 
 #[test]
 fn a_method_that_cannot_be_a_remedy_is_refused() {
-    let refusal = |plan: &Plan| refuse_plan(plan, &RunPolicy::default());
+    let refusal = |plan: &Plan| refuse_plan(plan, &IncidentPolicy::default());
     let outlet = plan_with(Kind::Power(Feed::Part), vec![method(BESIDE)]);
     assert_eq!(refusal(&outlet), Some(PlanRefusal::LoneOutlet));
     let watch = plan_with(Kind::Watch, vec![method(BESIDE)]);

@@ -16,7 +16,7 @@ use crate::*;
 fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
-    let mut alive = Driver::new(plan.clone(), RunPolicy::default());
+    let mut alive = Driver::new(plan.clone(), IncidentPolicy::default());
     alive.until(Phase::VerifyingOff);
     for life in 10..200 {
         alive.view.node.iter_mut().for_each(|node| node.liveness = liveness(BOOT, life));
@@ -30,7 +30,7 @@ fn p8_an_outlet_is_believed_once_no_neighbour_fell_silent() {
     plan.methods[0].kind = Kind::Power(Feed::Part);
     plan.methods.push(plan.methods[0].clone());
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut silent = Driver::new(plan, RunPolicy::default());
+    let mut silent = Driver::new(plan, IncidentPolicy::default());
     silent.until(Phase::VerifyingOff);
     silent.view.neighbours = Neighbours::Silent("node-b".to_string());
     silent.until(Phase::Parked);
@@ -47,13 +47,15 @@ fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
         outlet.binding = Binding::Unverified;
     }
     plan.power = vec![stage(Execution::OnlyOne, &[0]), stage(Execution::All, &[1, 2])];
-    let mut beside = Driver::new(plan.clone(), RunPolicy::default());
+    let mut beside = Driver::new(plan.clone(), IncidentPolicy::default());
     beside.until_released();
     assert_eq!(beside.plugs, [PlugState::Off, PlugState::On, PlugState::On]);
     assert!(beside.record.operations.iter().all(|one| one.method == 0));
 
-    let mut dead =
-        Driver::new(plan.clone(), RunPolicy { retries: 0, restarts: 0, ..RunPolicy::default() });
+    let mut dead = Driver::new(
+        plan.clone(),
+        IncidentPolicy { retries: 0, restarts: 0, ..IncidentPolicy::default() },
+    );
     dead.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Denied),
         _ => honest(operation, plugs),
@@ -64,7 +66,8 @@ fn p8_an_outlet_that_nobody_tried_is_neither_switched_nor_believed() {
 
     // One of two that was verified goes off for nothing.
     plan.methods[1].binding = Binding::Labelled;
-    let mut half = Driver::new(plan.clone(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut half =
+        Driver::new(plan.clone(), IncidentPolicy { retries: 0, ..IncidentPolicy::default() });
     half.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Denied),
         _ => honest(operation, plugs),
@@ -107,7 +110,7 @@ fn behind_its_outlet(operation: &Operation, plugs: &mut [PlugState]) -> End {
 fn p1_an_outlet_is_not_believed_while_the_machines_bmc_reads_on() {
     for execution in [Execution::All, Execution::OnlyOne] {
         let plan = Plan { power: vec![stage(execution, &[1, 0])], ..bmc_and_outlet() };
-        let mut driver = Driver::new(plan, RunPolicy::default());
+        let mut driver = Driver::new(plan, IncidentPolicy::default());
         driver.device = Box::new(|operation, plugs| match operation.method {
             0 => named(PlugState::On),
             _ => honest(operation, plugs),
@@ -129,7 +132,7 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     ] {
         let mut plan = Plan { power, ..bmc_and_outlet() };
         plan.methods[0].must_success = true;
-        let mut driver = Driver::new(plan, RunPolicy::default());
+        let mut driver = Driver::new(plan, IncidentPolicy::default());
         driver.device = Box::new(behind_its_outlet);
         driver.until_released();
         assert_eq!(driver.plugs[1], PlugState::Off);
@@ -138,7 +141,8 @@ fn a12_a_bmc_that_falls_silent_with_its_outlet_is_not_waited_for() {
     }
 }
 
-/// Both outlets go off, then one PDU answers only with protocol errors. The BMC that they feed is not waited for; the run parks.
+/// Both outlets go off, then one PDU answers only with protocol errors. The BMC that they feed is not waited for; the
+/// incident parks.
 #[test] // promise: A12
 fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
     let mut plan = bmc_and_outlet();
@@ -146,7 +150,7 @@ fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
     plan.methods.push(power("outlet-b", Feed::Part));
     plan.methods[1..].iter_mut().for_each(|one| one.binding = Binding::Labelled);
     plan.power = vec![stage(Execution::All, &[1, 2]), stage(Execution::OnlyOne, &[0])];
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 if plugs[1].is_off() => silent(operation, plugs),
         2 if plugs[2].is_off() && operation.attempt > 1 => failed(FailureKind::Protocol),
@@ -165,7 +169,7 @@ fn a12_a_bmc_behind_an_outlet_that_was_given_up_on_is_not_waited_for() {
 /// never comes.
 #[test] // promise: A12
 fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
-    let mut driver = Driver::new(bmc_and_outlet(), RunPolicy::default());
+    let mut driver = Driver::new(bmc_and_outlet(), IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, action) if plugs[1] == PlugState::Off && action != Action::Monitor => {
             not_attempted(FailureKind::NotMade)
@@ -179,11 +183,11 @@ fn a12_a_bmc_that_could_not_be_called_and_then_is_dark_is_not_waited_for() {
     assert!(driver.now.since(since) < Span::minutes(5));
 }
 
-/// A person was told that the BMC cannot be called. That it is dark by now lets the run go on, and is no answer: nobody is told
-/// that it is back.
+/// A person was told that the BMC cannot be called. That it is dark by now lets the incident go on, and is no answer:
+/// nobody is told that it is back.
 #[test]
-fn a12_a_parked_run_goes_on_for_a_dark_bmc_and_does_not_say_that_it_answers() {
-    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+fn a12_a_parked_incident_goes_on_for_a_dark_bmc_and_does_not_say_that_it_answers() {
+    let policy = IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_and_outlet(), policy);
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 if plugs[1] == PlugState::Off => not_attempted(FailureKind::NotMade),
@@ -206,7 +210,7 @@ fn a13_each_feed_has_its_tries_and_a_dead_one_hides_no_refusal() {
         plan.methods.push(power("pdu-b", Feed::Part));
         plan.methods.iter_mut().for_each(|one| one.binding = Binding::Labelled);
         plan.power = vec![stage(Execution::All, &[0, 1])];
-        Driver::new(plan, RunPolicy::default())
+        Driver::new(plan, IncidentPolicy::default())
     };
     let mut driver = two_feeds();
     driver.until_released();
@@ -240,7 +244,7 @@ fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
     let mut plan = bmc_plan();
     plan.methods.push(power("ipmi", Feed::Whole));
     plan.power = vec![stage(Execution::OnlyOne, &[0, 1])];
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::Off) => not_attempted(FailureKind::Timeout),
         (0, _) if plugs[1] == PlugState::Off => not_attempted(FailureKind::Timeout),
@@ -253,10 +257,10 @@ fn p1_a_service_that_hangs_does_not_speak_against_a_bmc_that_reads_off() {
 /// A BMC that was dark, or that the network of our devices hid, answers while a slow release goes on: the machine is on.
 #[test] // promise: P1
 fn a16_a_bmc_that_answers_during_the_release_is_heard() {
-    let policy = RunPolicy {
+    let policy = IncidentPolicy {
         release: ReleaseMode::Paced { pods_per_minute: 1 },
         restarts: 0,
-        ..RunPolicy::default()
+        ..IncidentPolicy::default()
     };
     let mut driver = Driver::new(bmc_and_outlet(), policy);
     driver.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
@@ -283,7 +287,7 @@ fn a12_a_bmc_that_was_silent_before_its_outlets_went_off_is_waited_for() {
         power: vec![stage(Execution::All, &[0]), stage(Execution::All, &[1])],
         ..bmc_and_outlet()
     };
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => not_attempted(FailureKind::Timeout),
         _ => honest(operation, plugs),
@@ -294,7 +298,7 @@ fn a12_a_bmc_that_was_silent_before_its_outlets_went_off_is_waited_for() {
 
 #[test]
 fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
-    let refused = |plan: &Plan| refuse_plan(plan, &RunPolicy::default());
+    let refused = |plan: &Plan| refuse_plan(plan, &IncidentPolicy::default());
     let not_verified = Some(PlanRefusal::WiringNotVerified);
     let mut plan = bmc_plan();
     plan.methods.extend(["pdu-a", "pdu-b"].map(|name| power(name, Feed::Part)));
@@ -337,9 +341,9 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
         ..power("port", Feed::Whole)
     });
     assert_eq!(refused(&cuts), Some(PlanRefusal::StorageNotTrusted));
-    let mut grades = RunPolicy::default().grades;
+    let mut grades = IncidentPolicy::default().grades;
     grades.insert(Grade::Partition);
-    let policy = RunPolicy { grades, ..RunPolicy::default() };
+    let policy = IncidentPolicy { grades, ..IncidentPolicy::default() };
     assert_eq!(refuse_plan(&cuts, &policy), None, "a silence releases, too");
     let job = remedy_step(Remedy::Job { deadline: Span::minutes(5) });
     let with_job = Plan { ladder: vec![job, remedy_step(Remedy::Fence)], ..cuts.clone() };
@@ -362,15 +366,15 @@ fn a_plan_is_refused_where_no_remedy_could_prove_anything() {
     }
 }
 
-/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark. The run
-/// stays parked until the outlet is on, or until a person says that it may stay off.
+/// The PDU falls silent right after the off, and the machine boots: its outlet may be another machine's, which is dark.
+/// The incident stays parked until the outlet is on, or until a person says that it may stay off.
 #[test]
 fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
     let device_timeout = Span::minutes(10);
     for is_back in [false, true] {
-        let policy = RunPolicy { device_timeout, ..RunPolicy::default() };
+        let policy = IncidentPolicy { device_timeout, ..IncidentPolicy::default() };
         let mut driver = Driver::new(plan.clone(), policy);
         driver.until(Phase::VerifyingOff);
         driver.device = Box::new(silent);
@@ -391,12 +395,13 @@ fn p8_a_machine_that_is_well_does_not_show_that_its_outlet_is_on() {
     }
 }
 
-/// The device refuses to switch the outlet on, and somebody boots the machine. The run retries until the outlet is on.
+/// The device refuses to switch the outlet on, and somebody boots the machine. The incident retries until the outlet is
+/// on.
 #[test] // promise: P8
 fn p8_an_outlet_that_is_off_is_tried_until_it_is_on_though_the_machine_is_well() {
     let mut plan = bmc_plan();
     plan.methods[0].binding = Binding::Labelled;
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until_released();
     let refuses_on =
         |operation: &Operation, plugs: &mut [PlugState]| match (operation.method, operation.action)

@@ -47,7 +47,7 @@ fn with(mut driver: Driver, pods: Vec<PodView>, attachments: &[&str]) -> Driver 
 
 /// A silent node of whose pods the drivers of some check at detach.
 fn cut_off(grades: &[Grade]) -> Driver {
-    let mut policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+    let mut policy = IncidentPolicy { power_after: Span::minutes(1), ..IncidentPolicy::default() };
     policy.grades.extend(grades);
     let shared = VolumeView { access: Access::Many, ..checked("shared") };
     let pods = vec![
@@ -116,7 +116,11 @@ fn a_node_that_was_cut_off_and_is_back_keeps_its_boot() {
     driver.wakes().until(Phase::AwaitingHealthy);
     for _ in 0..20 {
         driver.go();
-        assert_eq!(driver.record.phase, Phase::AwaitingHealthy, "it holds a volume that moved away");
+        assert_eq!(
+            driver.record.phase,
+            Phase::AwaitingHealthy,
+            "it holds a volume that moved away"
+        );
     }
     driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clear());
     driver.until(Phase::Final(FinalReason::Remedied));
@@ -173,7 +177,7 @@ fn cut_storage_releases_the_pods_of_its_drivers_alone() {
         user("shares", vec![volume(persistent("pv-db-1")), volume(old)]),
         user("plain", vec![]),
     ];
-    let driver = Driver::new(plan, RunPolicy::default());
+    let driver = Driver::new(plan, IncidentPolicy::default());
     let mut driver = with(driver, pods, &["pv-db-0", "pv-db-1", "pv-both", "pv-other", "pv-old"]);
     driver.until(Phase::Releasing).until_released();
     let pods = vec!["db-0".to_string(), "db-1".to_string()];
@@ -193,7 +197,7 @@ fn storage_is_cut_once_every_way_to_it_is() {
     };
     let of = |execution| {
         let plan = Plan { power: vec![], ..plan_of(execution) };
-        with(Driver::new(plan, RunPolicy::default()), pods(), &["pv-db-0"])
+        with(Driver::new(plan, IncidentPolicy::default()), pods(), &["pv-db-0"])
     };
     of(Execution::All).until(Phase::Releasing);
     let mut beside = plan_of(Execution::All);
@@ -205,7 +209,7 @@ fn storage_is_cut_once_every_way_to_it_is() {
         if operation.method == 0 { silent(operation, plugs) } else { honest(operation, plugs) }
     };
     for (plan, is_cut) in [(plan_of(Execution::All), true), (beside, false), (untrusted, false)] {
-        let mut driver = with(Driver::new(plan, RunPolicy::default()), pods(), &["pv-db-0"]);
+        let mut driver = with(Driver::new(plan, IncidentPolicy::default()), pods(), &["pv-db-0"]);
         driver.device = Box::new(no_power);
         for _ in 0..60 {
             driver.go();
@@ -236,7 +240,7 @@ fn storage_is_cut_once_every_way_to_it_is() {
 fn storage_stays_cut_while_its_kubelet_uses_it() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
     driver.view.node.iter_mut().for_each(|node| node.volumes_in_use.clone_from(&held));
     driver.until(Phase::AwaitingHealthy);
@@ -263,7 +267,7 @@ fn what_a_pod_that_stays_uses_stays_attached() {
     ];
     for (backing, expected) in cases {
         let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), daemon(backing.clone())];
-        let driver = Driver::new(bmc_plan(), RunPolicy::default());
+        let driver = Driver::new(bmc_plan(), IncidentPolicy::default());
         let mut driver = with(driver, pods, &["pv-db-0", "pv-free"]);
         driver.until(Phase::Releasing).until_released();
         assert_eq!(released(&driver).1, expected, "{backing:?}");
@@ -278,7 +282,7 @@ fn what_has_ended_is_not_released_and_keeps_no_volume() {
         ..pod("job-1", Some(Exempt::Ended))
     };
     let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), ended];
-    let driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     let mut driver = with(driver, pods, &["pv-db-0", "pv-job"]);
     driver.until(Phase::Releasing).until_released();
     let attachments = vec!["va-pv-db-0".to_string(), "va-pv-job".to_string()];
@@ -291,7 +295,7 @@ fn more_pods_than_a_record_holds_keep_no_machine_off() {
     let mut pods: Vec<PodView> =
         (0..RELEASED_MAX).map(|number| user(&number.to_string(), vec![])).collect();
     pods.push(user("db-0", vec![volume(persistent("pv-db-0"))]));
-    let mut driver = with(Driver::new(bmc_plan(), RunPolicy::default()), pods, &["pv-db-0"]);
+    let mut driver = with(Driver::new(bmc_plan(), IncidentPolicy::default()), pods, &["pv-db-0"]);
     driver.until(Phase::Releasing).until_released();
     let (pods, _) = released(&driver);
     assert_eq!((pods.len(), pods.first().map(String::as_str)), (RELEASED_MAX, Some("db-0")));
@@ -303,7 +307,7 @@ fn more_pods_than_a_record_holds_keep_no_machine_off() {
 fn a_cut_behind_more_pods_than_a_record_holds_is_not_given_back_for_them() {
     for (more, reason) in [(0, None), (1, Some(ParkReason::StillCut))] {
         let grades = [Grade::PowerOffVerified].into();
-        let policy = RunPolicy { grades, ..RunPolicy::default() };
+        let policy = IncidentPolicy { grades, ..IncidentPolicy::default() };
         let writer = |number: usize| user(&number.to_string(), vec![volume(Backing::Unknown)]);
         let pods = (0..RELEASED_MAX + more).map(writer).collect();
         let mut driver = with(Driver::new(cutting_plan(storage()), policy), pods, &[]);
@@ -319,8 +323,10 @@ fn a_cut_behind_more_pods_than_a_record_holds_is_not_given_back_for_them() {
 #[test]
 fn what_an_earlier_pass_left_goes_before_the_quarantine_does() {
     let release = ReleaseMode::Paced { pods_per_minute: 1 };
-    let mut driver =
-        Driver::new(bmc_plan(), RunPolicy { restarts: 1, release, ..RunPolicy::default() });
+    let mut driver = Driver::new(
+        bmc_plan(),
+        IncidentPolicy { restarts: 1, release, ..IncidentPolicy::default() },
+    );
     driver.view.pods.push(pod("db-1", None));
     driver.view.attachments.clear();
     driver.until(Phase::Releasing).until_released();
@@ -367,7 +373,7 @@ fn a_word_that_was_wrong_gives_no_storage_back_to_the_boot_that_goes_on() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
     let pods = vec![user("db-0", vec![volume(persistent("pv-db-0"))]), user("plain", vec![])];
-    let driver = Driver::new(plan, RunPolicy::default());
+    let driver = Driver::new(plan, IncidentPolicy::default());
     let mut driver = with(driver, pods, &["pv-db-0"]);
     driver.holders = true;
     let held = vec!["kubernetes.io/csi/csi.example.com^pv-db-0".to_string()];
@@ -387,7 +393,7 @@ fn a_word_that_was_wrong_gives_no_storage_back_to_the_boot_that_goes_on() {
 #[test]
 fn a_word_that_it_is_off_counts_while_a_dump_gives_everything_back() {
     let confirm = Event::Command(Command::ConfirmOff { by: "ada".into(), boot_id: BOOT.into() });
-    let policy = RunPolicy { kdump_releases: KdumpReleases::All, ..RunPolicy::default() };
+    let policy = IncidentPolicy { kdump_releases: KdumpReleases::All, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.holders = true;
     driver.until(Phase::Releasing).until_released();

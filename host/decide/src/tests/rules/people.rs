@@ -1,4 +1,4 @@
-//! What people say of a run: a word that keeps it from cutting, approval, retry, abort (A2, A17).
+//! What people say of an incident: a word that keeps it from cutting, approval, retry, abort (A2, A17).
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -31,12 +31,12 @@ fn a2_a_pause_between_off_and_on_leaves_no_machine_off() {
 
 #[test] // promise: A17
 fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
-    let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+    let policy = IncidentPolicy { power_after: Span::minutes(1), ..IncidentPolicy::default() };
     let mut kept = Driver::new(bmc_plan(), policy);
     kept.until(Phase::AwaitingPower);
     kept.view.gate.refusals.push(paused_by_alice());
     let from = kept.now;
-    let long = Span(RunPolicy::default().gate_timeout.0.saturating_mul(2));
+    let long = Span(IncidentPolicy::default().gate_timeout.0.saturating_mul(2));
     while kept.now.since(from) <= long {
         kept.go();
         assert_eq!(kept.record.phase, Phase::AwaitingPower);
@@ -50,10 +50,10 @@ fn a17_what_a_person_keeps_waits_without_a_slot_and_for_longer_than_any_gate() {
 }
 
 /// The off was sent, its reads fail, and then somebody cordons the node: it may be off in nobody's
-/// hands. It is told of, and the run goes on once the word is taken back.
+/// hands. It is told of, and the incident goes on once the word is taken back.
 #[test] // promise: A17
 fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut kept = Driver::new(bmc_plan(), policy);
     kept.device = Box::new(|operation, plugs| {
         if operation.action == Action::Status && plugs[0] == PlugState::Off {
@@ -66,7 +66,7 @@ fn a17_a_word_about_a_machine_that_may_be_off_is_told_of_and_gone_on_from() {
     kept.until(Phase::Waiting);
     let since = kept.now;
     kept.until(Phase::Parked);
-    assert!(kept.now.since(since) >= RunPolicy::default().gate_timeout);
+    assert!(kept.now.since(since) >= IncidentPolicy::default().gate_timeout);
     assert_eq!(kept.parked(), Some(&ParkReason::LeftAlone { word: Refusal::Cordoned.to_string() }));
     let left_off = kept.record.parked.as_ref().map(|one| one.powered_off_by_us.clone());
     assert_eq!((left_off, kept.record.slot), (Some(vec![0]), Slot::Free));
@@ -91,7 +91,7 @@ fn a17_people_pause_approve_retry_and_abort() {
     }
     assert_eq!(paused.count(Action::Off), 0);
 
-    let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
+    let policy = IncidentPolicy { approval: Approval::Needed, ..IncidentPolicy::default() };
     let mut waits = Driver::new(bmc_plan(), policy.clone());
     waits.until(Phase::AwaitingPower);
     for _ in 0..10 {
@@ -181,7 +181,7 @@ fn a17_people_pause_approve_retry_and_abort() {
 fn a17_an_abort_that_waits_is_not_replaced_by_another_word() {
     let confirms = Command::ConfirmOff { by: "bob".to_string(), boot_id: BOOT.to_string() };
     for later in [Command::Retry, confirms] {
-        let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+        let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
         driver.device = Box::new(silent);
         driver.until(Phase::AwaitingDevice);
         driver.until_call(Action::Monitor);
@@ -230,7 +230,7 @@ fn a_word_that_a_node_is_off_counts_only_once_its_lease_has_run_out() {
 #[test] // promise: A17
 fn a17_after_an_abort_a_machine_that_was_booted_by_hand_is_not_switched_off_again() {
     let device_timeout = Span::minutes(2);
-    let policy = RunPolicy { restarts: 2, device_timeout, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 2, device_timeout, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.until(Phase::Releasing);
     driver.device = Box::new(silent);

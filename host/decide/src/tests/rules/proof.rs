@@ -37,7 +37,7 @@ fn witnessed() -> Driver {
     witness.kind = Kind::Watch;
     plan.methods[0].witness = Some(1);
     plan.methods.push(witness);
-    Driver::new(plan, RunPolicy::default())
+    Driver::new(plan, IncidentPolicy::default())
 }
 
 #[test] // promise: P1
@@ -146,7 +146,8 @@ fn p1_a_proof_whose_reads_stand_nowhere_releases_nothing_more() {
 #[test]
 fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
     let believing = || {
-        let mut policy = RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() };
+        let mut policy =
+            IncidentPolicy { kdump_grace: Some(Span::minutes(3)), ..IncidentPolicy::default() };
         policy.grades.insert(Grade::KdumpSeen);
         policy
     };
@@ -172,7 +173,10 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
     for (policy, dump) in [
         (believing(), Dump::Told),
         (believing(), Dump::None),
-        (RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() }, Dump::Heard),
+        (
+            IncidentPolicy { kdump_grace: Some(Span::minutes(3)), ..IncidentPolicy::default() },
+            Dump::Heard,
+        ),
     ] {
         let driver = dumping(policy, dump);
         assert_eq!(deleted(&driver), [], "{dump:?}");
@@ -188,7 +192,8 @@ fn p1_a_dump_gives_back_what_does_not_write_where_the_policy_says_so() {
 fn p1_a_dump_gives_back_everything_where_the_policy_says_all() {
     let policy = |kdump_releases, believed: bool| {
         let grace = Some(Span::minutes(3));
-        let mut policy = RunPolicy { kdump_grace: grace, kdump_releases, ..RunPolicy::default() };
+        let mut policy =
+            IncidentPolicy { kdump_grace: grace, kdump_releases, ..IncidentPolicy::default() };
         if believed {
             policy.grades.insert(Grade::KdumpSeen);
         }
@@ -207,7 +212,7 @@ fn p1_a_dump_gives_back_everything_where_the_policy_says_all() {
         };
         driver.done.iter().filter(is_release).cloned().collect::<Vec<Effect>>()
     };
-    let first = Driver::new(bmc_plan(), RunPolicy::default()).view;
+    let first = Driver::new(bmc_plan(), IncidentPolicy::default()).view;
     let pods = first.pods.iter().filter(|pod| pod.exempt.is_none()).map(|pod| pod.uid.clone());
     let attachments = first.attachments.iter().map(|one| one.uid.clone());
     assert_eq!(
@@ -227,7 +232,8 @@ fn p1_a_dump_gives_back_everything_where_the_policy_says_all() {
 #[test] // promise: P4
 fn p1_an_attachment_that_no_pod_uses_is_given_back_behind_full_proof_only() {
     let released = |grades: &[Grade], dump| {
-        let mut policy = RunPolicy { kdump_grace: Some(Span::minutes(3)), ..RunPolicy::default() };
+        let mut policy =
+            IncidentPolicy { kdump_grace: Some(Span::minutes(3)), ..IncidentPolicy::default() };
         policy.grades = grades.iter().copied().collect();
         let mut driver = Driver::new(bmc_plan(), policy);
         driver.view.pods.clear();
@@ -291,7 +297,7 @@ fn p2_a_proof_covers_one_boot() {
 #[test] // promise: P3
 fn p3_a_release_stands_behind_proof_wherever_it_is_configured() {
     let plan = cutting_plan(Kind::Builtin(Builtin::CleanResources));
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until(Phase::VerifyingOff);
     assert!(!driver.released());
     driver.until(Phase::AwaitingHealthy);
@@ -308,8 +314,10 @@ fn p4_quarantine_first_then_by_mode() {
     assert_eq!(prompt.todo, [Effect::Quarantine]);
     prompt.until(Phase::AwaitingHealthy);
 
-    let policy =
-        RunPolicy { release: ReleaseMode::Paced { pods_per_minute: 6 }, ..RunPolicy::default() };
+    let policy = IncidentPolicy {
+        release: ReleaseMode::Paced { pods_per_minute: 6 },
+        ..IncidentPolicy::default()
+    };
     let mut paced = Driver::new(bmc_plan(), policy);
     paced.view.pods = vec![pod("a", None), pod("b", None), pod("d", Some(Exempt::DaemonSet))];
     paced.until(Phase::AwaitingHealthy);
@@ -326,10 +334,10 @@ fn p4_quarantine_first_then_by_mode() {
 /// Two pods a minute apart, and a `releaseTimeout` of ten seconds: our own pace stalls no release.
 #[test] // promise: P5
 fn p5_a_pace_slower_than_the_release_timeout_stalls_nothing() {
-    let policy = RunPolicy {
+    let policy = IncidentPolicy {
         release: ReleaseMode::Paced { pods_per_minute: 1 },
         release_timeout: Span::seconds(10),
-        ..RunPolicy::default()
+        ..IncidentPolicy::default()
     };
     let mut paced = Driver::new(bmc_plan(), policy);
     paced.view.pods = vec![pod("a", None), pod("b", None), pod("c", None)];
@@ -409,7 +417,7 @@ fn p5_on_waits_for_what_is_released_but_not_for_ever() {
 fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
     let mut plan = cutting_plan(storage());
     plan.power.clear();
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.view.pods.iter_mut().for_each(|pod| pod.ready = true);
     driver.budget_at_zero = true;
     driver.until(Phase::Releasing);
@@ -421,8 +429,10 @@ fn p6_pods_that_still_answer_are_their_budgets_for_a_while() {
 
 #[test] // promise: P7
 fn p7_only_our_own_marks_are_lifted() {
-    let mut driver =
-        Driver::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
+    let mut driver = Driver::new(
+        cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)),
+        IncidentPolicy::default(),
+    );
     driver.view.node.iter_mut().for_each(|node| node.cordoned = true);
     driver.until(Phase::AwaitingHealthy);
     driver.boots().until(Phase::Final(FinalReason::Remedied));
@@ -430,8 +440,10 @@ fn p7_only_our_own_marks_are_lifted() {
     assert_eq!(driver.did(|one| *one == Effect::Uncordon), None);
     assert!(driver.hit(Rule::P7));
 
-    let mut ours =
-        Driver::new(cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)), RunPolicy::default());
+    let mut ours = Driver::new(
+        cutting_plan(Kind::Builtin(Builtin::MarkUnschedulable)),
+        IncidentPolicy::default(),
+    );
     ours.until(Phase::AwaitingHealthy);
     ours.boots().until(Phase::Final(FinalReason::Remedied));
     assert!(position(&ours, |one| *one == Effect::Uncordon) > 0);
@@ -472,7 +484,7 @@ fn p1_a_read_that_is_old_when_the_last_feed_goes_off_is_made_again() {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until(Phase::VerifyingOff);
     driver.device = Box::new(honest);
     driver.plugs[1] = PlugState::On;
@@ -492,7 +504,7 @@ fn slow_feeds(each: Span) -> Driver {
     let mut plan = bmc_plan();
     plan.methods = vec![power("pdu-a", Feed::Part), power("pdu-b", Feed::Part)];
     plan.power = vec![stage(Execution::All, &[0, 1])];
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.call_takes = each;
     driver.holders = true;
     driver.until(Phase::Releasing);

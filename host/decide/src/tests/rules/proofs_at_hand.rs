@@ -23,7 +23,7 @@ fn lost(cluster_action: ClusterAction, then_fence: bool, grades: &[Grade]) -> Dr
     if then_fence {
         ladder.push(remedy_step("fence", Remedy::Fence));
     }
-    let mut policy = RunPolicy::default();
+    let mut policy = IncidentPolicy::default();
     policy.grades.extend(grades);
     Driver::new(Plan { ladder, ..bmc_plan() }, policy)
 }
@@ -115,7 +115,7 @@ fn a_node_is_deleted_behind_a_word_that_covers_everything() {
 #[test]
 fn a_fence_that_deletes_the_node_switches_the_machine_on_again() {
     let mut driver =
-        Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), RunPolicy::default());
+        Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), IncidentPolicy::default());
     driver.until(Phase::Final(FinalReason::NodeGone));
     let delete = position(&driver, |one| *one == Effect::DeleteNode);
     assert!(position(&driver, |one| matches!(one, Effect::DeletePods(_))) < delete);
@@ -127,7 +127,7 @@ fn a_fence_that_deletes_the_node_switches_the_machine_on_again() {
 #[test]
 fn a_node_that_cannot_be_deleted_holds_nothing_up() {
     let mut driver =
-        Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), RunPolicy::default());
+        Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), IncidentPolicy::default());
     driver.node_stays = true;
     driver.until(Phase::AwaitingHealthy);
     let told = |notice: &Notice| matches!(notice, Notice::ReleaseStalled { holders } if *holders == ["Node node-a"]);
@@ -139,7 +139,7 @@ fn a_node_that_cannot_be_deleted_holds_nothing_up() {
 #[test]
 fn a_machine_that_is_on_again_keeps_its_node() {
     let mut driver =
-        Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), RunPolicy::default());
+        Driver::new(cutting_plan(Kind::Builtin(Builtin::DeleteNode)), IncidentPolicy::default());
     driver.holders = true;
     driver.until(Phase::Releasing).until_released();
     driver.todo.clear();
@@ -159,7 +159,7 @@ fn cut_storage_deletes_no_node() {
         .push(Method { kind: Kind::Builtin(Builtin::DeleteNode), ..plan.methods[1].clone() });
     plan.isolation[0].methods.push(2);
     plan.power.clear();
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.until(Phase::AwaitingHealthy);
     assert!(driver.released() && driver.did(|one| *one == Effect::DeleteNode).is_none());
     driver.view.trigger = CLEAR;

@@ -47,7 +47,7 @@ fn a_node_is_cordoned_where_its_stage_comes_to_that() {
         second.kind = kinds[1].clone();
         plan.methods.push(second);
         plan.isolation = vec![stage(execution, &[1, 2])];
-        let mut driver = Driver::new(plan, RunPolicy::default());
+        let mut driver = Driver::new(plan, IncidentPolicy::default());
         if !switch_obeys {
             driver.device = Box::new(|operation, plugs| match operation.method {
                 0 => honest(operation, plugs),
@@ -70,7 +70,7 @@ fn a_mark_that_stands_needs_no_leave_for_the_release() {
     plan.methods.push(mark);
     plan.isolation = vec![stage(Execution::All, &[2, 1])];
     for is_others in [false, true] {
-        let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+        let mut driver = Driver::new(plan.clone(), IncidentPolicy::default());
         driver.view.node.iter_mut().for_each(|node| node.cordoned = is_others);
         while driver.count(Action::Status) == 0 {
             driver.go();
@@ -89,17 +89,17 @@ fn somebody_elses_cordon_is_left_alone_behind_a_cut_too() {
     mark.kind = Kind::Builtin(Builtin::MarkUnschedulable);
     plan.methods.push(mark);
     plan.isolation = vec![stage(Execution::All, &[1, 2])];
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.view.node.iter_mut().for_each(|node| node.cordoned = true);
     driver.until(Phase::AwaitingHealthy);
     assert_eq!(driver.did(|one| *one == Effect::Cordon), None, "{:?}", driver.done);
     assert!(!driver.record.marks.cordon);
 }
 
-/// What keeps this one node from being cut keeps no other one: its run waits without the slot, and
+/// What keeps this one node from being cut keeps no other one: its incident waits without the slot, and
 /// takes one again.
 #[test] // promise: A19
-fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
+fn an_incident_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
     for refusal in refusals() {
         let mut kept = driver();
         kept.view.gate.refusals.push(refusal.clone());
@@ -129,7 +129,7 @@ fn a_run_that_is_kept_from_its_first_cut_keeps_no_other_node_waiting() {
 fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
     for plan in [bmc_plan(), cutting_plan(Kind::Fabric(Path::Other))] {
         for action in [Action::Status, Action::Off] {
-            let mut kept = Driver::new(plan.clone(), RunPolicy::default());
+            let mut kept = Driver::new(plan.clone(), IncidentPolicy::default());
             kept.until_call(action);
             kept.device = Box::new(|_, _| not_attempted(FailureKind::Cancelled));
             kept.view.gate.refusals.push(paused_by_alice());
@@ -146,7 +146,7 @@ fn a_pause_that_comes_while_identity_is_read_waits_without_a_slot() {
 /// condition still holds. What was cut is not left so for ever.
 #[test] // promise: A14
 fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
-    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let waits = IncidentPolicy { power_after: Span::minutes(5), ..IncidentPolicy::default() };
     let mut cut = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), waits);
     cut.until(Phase::AwaitingPower);
     cut.view.trigger = Crossing::Unclear;
@@ -155,7 +155,7 @@ fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
     assert!(cut.now.since(since) >= GATE_TIMEOUT && cut.hit(Rule::A14));
     assert_eq!((cut.plugs.clone(), cut.count(Action::Off)), (vec![PlugState::On; 2], 1));
 
-    let again = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let again = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut off = Driver::new(bmc_plan(), again);
     off.device = Box::new(|operation, plugs| {
         if operation.action == Action::Status && plugs[0] == PlugState::Off {
@@ -174,7 +174,7 @@ fn a_trigger_that_nobody_knows_of_any_more_leaves_nothing_cut_or_off() {
 /// A leader that finds itself on a node that an earlier one cut off does not wait for ever either.
 #[test] // promise: A14
 fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
-    let waits = RunPolicy { power_after: Span::minutes(5), ..RunPolicy::default() };
+    let waits = IncidentPolicy { power_after: Span::minutes(5), ..IncidentPolicy::default() };
     let mut own = Driver::new(cutting_plan(Kind::Fabric(Path::Other)), waits);
     own.until(Phase::AwaitingPower);
     own.view.hosts_us = true;
@@ -185,7 +185,7 @@ fn a_leader_on_the_node_that_was_cut_leaves_nothing_cut() {
 /// A yes that is taken back counts no more, also when it is taken back between the wait for it and the off.
 #[test] // promise: A17, G13
 fn an_approval_that_is_taken_back_before_the_off_sends_none() {
-    let policy = RunPolicy { approval: Approval::Needed, ..RunPolicy::default() };
+    let policy = IncidentPolicy { approval: Approval::Needed, ..IncidentPolicy::default() };
     let mut taken_back = Driver::new(bmc_plan(), policy.clone());
     taken_back.view.people.approved = true;
     taken_back.until(Phase::ReadingIdentity).until_call(Action::Status);
@@ -223,7 +223,7 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
         let meant = || {
             let mut driver = Driver::new(
                 Plan { ladder: vec![job("repair")], ..bmc_plan() },
-                RunPolicy::default(),
+                IncidentPolicy::default(),
             );
             while driver.record.jobs.is_empty() {
                 driver.go();
@@ -257,10 +257,11 @@ fn a_job_that_does_not_run_yet_is_not_started_once_its_node_is_well_or_kept() {
 }
 
 /// Its group ended the machine after our off, and its API says so late: the port that was cut is open
-/// again before the run ends.
+/// again before the incident ends.
 #[test] // promise: A15
 fn what_was_cut_is_restored_when_its_machine_is_terminated() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.until(Phase::Restoring);
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Busy),
@@ -276,11 +277,12 @@ fn what_was_cut_is_restored_when_its_machine_is_terminated() {
     assert_eq!(driver.plugs[1], PlugState::On);
 }
 
-/// A person stopped the run with the machine off and its port cut, and lets it go on later: the port is
+/// A person stopped the incident with the machine off and its port cut, and lets it go on later: the port is
 /// open before the machine is on, or it would never be heard of again.
 #[test] // promise: A5
 fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.holders = true;
     driver.until(Phase::Releasing).until_released();
     driver.event(Event::Command(Command::AbortLeaveOff));
@@ -299,7 +301,8 @@ fn a_machine_that_was_left_off_by_an_abort_does_not_come_back_cut_off() {
 /// An administrator shut it, and opens it when it is time.
 #[test] // promise: A4
 fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.plugs[1] = PlugState::Off;
     driver.until(Phase::AwaitingHealthy).boots();
     driver.until(Phase::Final(FinalReason::Remedied));
@@ -311,7 +314,8 @@ fn a4_a_port_that_somebody_shut_before_us_is_not_opened() {
 /// it is not cut off once more.
 #[test] // promise: A5
 fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.until(Phase::Restoring);
     driver.device = Box::new(|operation, plugs| {
         let sticks = operation.method == 1 && operation.action == Action::On;
@@ -331,7 +335,8 @@ fn a_machine_whose_port_was_restored_by_hand_is_switched_on_and_not_cut_again() 
 /// ever before the `on` is tried and a person is told that the machine is off.
 #[test] // promise: A5
 fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.until(Phase::Restoring);
     let since = driver.now;
     driver.device = Box::new(|operation, plugs| match operation.method {
@@ -349,7 +354,8 @@ fn a_feed_that_cannot_be_read_any_more_does_not_keep_its_machine_off_untold() {
 /// open before the machine is on.
 #[test] // promise: A12
 fn a_device_that_is_silent_on_the_way_back_brings_no_machine_back_cut_off() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.until(Phase::Restoring);
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => silent(operation, plugs),
@@ -432,7 +438,7 @@ fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
     };
     let job = Remedy::Job { deadline: Span::minutes(30) };
     let ladder = vec![remedy_step("fence", Remedy::Fence), remedy_step("terminate", job)];
-    let mut driver = Driver::new(Plan { ladder, ..bmc_plan() }, RunPolicy::default());
+    let mut driver = Driver::new(Plan { ladder, ..bmc_plan() }, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| {
         let end = honest(operation, plugs);
         let is_dark = plugs[0] == PlugState::Off;
@@ -456,7 +462,8 @@ fn a_pause_before_the_next_remedy_says_nothing_of_a_machine_that_is_on_again() {
 /// before it gives up on them.
 #[test] // promise: A5
 fn a_leader_that_comes_late_to_the_way_back_reads_the_feeds_before_it_switches_on() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.until(Phase::Restoring).until_call(Action::Status);
     driver.todo.clear();
     driver.now = driver.now.after(Span::minutes(1));

@@ -1,4 +1,5 @@
-//! A5, A8, A12, A14, A15 and A19: what is known and what is held while a run waits for a machine, a device, a person.
+//! A5, A8, A12, A14, A15 and A19: what is known and what is held while an incident waits for a machine, a device, a
+//! person.
 
 use alloc::boxed::Box;
 use alloc::string::ToString as _;
@@ -31,7 +32,7 @@ fn a12_a_person_is_told_of_an_off_that_may_still_come() {
     for waited in [Span::ZERO, late] {
         let mut plan = bmc_plan();
         plan.methods[0].late_effect = late;
-        let mut driver = Driver::new(plan, RunPolicy::default());
+        let mut driver = Driver::new(plan, IncidentPolicy::default());
         driver.until(Phase::AwaitingHealthy).until_now(waited);
         driver.event(Event::Command(Command::Abort));
         driver.until(Phase::Parked);
@@ -43,7 +44,7 @@ fn a12_a_person_is_told_of_an_off_that_may_still_come() {
 /// A cloud API that is asked too often took nothing in, so that is no try of anything.
 #[test] // promise: A12
 fn a12_a_device_that_asks_for_patience_is_waited_for() {
-    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let policy = IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.device = Box::new(|_, _| failed(FailureKind::Throttled));
     driver.until(Phase::AwaitingDevice);
@@ -61,7 +62,7 @@ fn a12_a_device_that_asks_for_patience_is_waited_for() {
 fn an_on_is_waited_for_as_long_as_its_device_may_take() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = ON_TIMEOUT.times(4);
-    let mut driver = Driver::new(plan, RunPolicy { retries: 1, ..RunPolicy::default() });
+    let mut driver = Driver::new(plan, IncidentPolicy { retries: 1, ..IncidentPolicy::default() });
     driver.until_call(Action::On);
     let asked = driver.now;
     driver.device = Box::new(|_, _| succeeded(PlugState::Off));
@@ -110,7 +111,7 @@ fn a12_a_call_that_was_not_made_is_no_refusal_of_the_device() {
 fn a12_a_leader_that_does_not_reach_a_device_lets_one_lead_that_does() {
     let offers =
         |driver: &Driver| driver.done.iter().filter(|effect| **effect == Effect::HandOver).count();
-    let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     driver.device = Box::new(silent);
     driver.until(Phase::AwaitingDevice);
     for _ in 0..20 {
@@ -136,7 +137,7 @@ fn a12_a_leader_that_does_not_reach_a_device_lets_one_lead_that_does() {
 /// tries that there are, and then a person. What starts may say anything, and is waited for.
 #[test] // promise: A12
 fn a12_a_device_that_refuses_is_not_waited_for() {
-    let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     driver.device = Box::new(silent);
     driver.until(Phase::AwaitingDevice);
     let since = driver.now;
@@ -159,7 +160,7 @@ fn a12_a_device_that_refuses_is_not_waited_for() {
 fn a7_an_off_that_may_still_come_is_not_asked_for_again() {
     let mut plan = bmc_plan();
     plan.methods[0].late_effect = Span::seconds(120);
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match operation.action {
         Action::Off => succeeded(PlugState::Transitioning),
         Action::Status | Action::On | Action::Reset | Action::Monitor => honest(operation, plugs),
@@ -174,7 +175,7 @@ fn a7_an_off_that_may_still_come_is_not_asked_for_again() {
 
 #[test] // promise: A14
 fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.device = Box::new(|operation, plugs| {
         if operation.action == Action::Status && plugs[0] == PlugState::Off {
@@ -198,7 +199,8 @@ fn a14_a_gate_that_stays_closed_over_a_machine_that_may_be_off_is_told_of() {
 #[test] // promise: A2
 fn a2_a_machine_that_a_silent_device_left_off_is_switched_on_whatever_the_gate_says() {
     for says_retry in [false, true] {
-        let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+        let policy =
+            IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
         let mut driver = Driver::new(bmc_plan(), policy);
         driver.until(Phase::PoweringOn);
         driver.device = Box::new(silent);
@@ -219,7 +221,7 @@ fn a2_a_machine_that_a_silent_device_left_off_is_switched_on_whatever_the_gate_s
 /// and a person is told of it when its device stays silent.
 #[test] // promise: A14
 fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut() {
-    let policy = RunPolicy { restarts: 1, ..RunPolicy::default() };
+    let policy = IncidentPolicy { restarts: 1, ..IncidentPolicy::default() };
     let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), policy);
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Busy),
@@ -237,10 +239,11 @@ fn a14_a_gate_that_is_closed_when_a_pass_begins_anew_does_not_leave_the_node_cut
     assert_eq!(driver.record.operations.iter().filter(on).count(), 1, "the port is open again");
 }
 
-/// Whoever has the slot may have promised to be one of so many, and keeps it for as long as its own run lasts.
+/// Whoever has the slot may have promised to be one of so many, and keeps it for as long as its own incident lasts.
 #[test] // promise: A14
 fn a14_a_slot_that_others_keep_does_not_leave_the_node_cut() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => silent(operation, plugs),
         _ => honest(operation, plugs),
@@ -267,7 +270,8 @@ fn a14_a_slot_that_others_keep_does_not_leave_the_node_cut() {
 
 #[test] // promise: A5
 fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.until(Phase::Restoring);
     driver.device = Box::new(|_, _| failed(FailureKind::Busy));
     driver.until_call(Action::Status);
@@ -284,7 +288,7 @@ fn a5_a_read_that_came_to_nothing_does_not_leave_the_way_to_the_machine_cut() {
 /// Its clock was ahead before it was switched off, and is right again since its boot.
 #[test] // promise: A8
 fn a8_what_a_new_boot_reports_is_not_held_against_the_clock_of_the_one_before() {
-    let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+    let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     driver.node(|node| node.liveness.reported = Some(Time(10_000_000_000)));
     driver.record.liveness_at_open.reported = Some(Time(10_000_000_000));
     driver.until(Phase::AwaitingHealthy).boots();
@@ -299,7 +303,8 @@ fn plan_of_two_feeds() -> Plan {
 #[test] // promise: A14
 fn a14_a_machine_that_is_well_on_one_feed_is_not_done_while_another_is_off() {
     let well_on_one = || {
-        let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+        let policy =
+            IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
         let mut driver = Driver::new(plan_of_two_feeds(), policy);
         driver.device = Box::new(|operation, plugs| {
             let is_dead = operation.method == 1 && *plugs == [PlugState::On, PlugState::Off];
@@ -339,7 +344,7 @@ fn a14_a_node_that_is_well_after_offs_that_never_landed_is_let_go() {
 
 /// One feed is off, and the device of the other was silent for so long that a person is told.
 fn second_feed_falls_silent() -> Driver {
-    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let policy = IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
     let mut driver = Driver::new(plan_of_two_feeds(), policy);
     driver.device = Box::new(|operation, plugs| {
         let is_dead = operation.method == 1 && plugs[0] == PlugState::Off;
@@ -377,7 +382,7 @@ fn a14_a_second_feed_that_answers_after_its_time_does_not_cut_a_node_that_is_wel
 fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched_on_again() {
     let mut plan = plan_of_two_feeds();
     plan.methods.iter_mut().for_each(|one| one.late_effect = Span::seconds(30));
-    let mut driver = Driver::new(plan.clone(), RunPolicy::default());
+    let mut driver = Driver::new(plan.clone(), IncidentPolicy::default());
     driver.until(Phase::AwaitingHealthy).boots();
     assert_eq!(driver.plugs, [PlugState::On, PlugState::On]);
     let on_at = driver.now;
@@ -388,7 +393,8 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
     assert_eq!(driver.count(Action::Off), 2, "it is not cut for it");
 
     // A person was told of the other one, which takes no `on`, and switched it on by hand.
-    let mut told = Driver::new(plan.clone(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut told =
+        Driver::new(plan.clone(), IncidentPolicy { retries: 0, ..IncidentPolicy::default() });
     told.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (1, Action::On) => failed(FailureKind::Device),
         _ => honest(operation, plugs),
@@ -400,7 +406,7 @@ fn a2_a_feed_that_goes_off_late_of_a_machine_that_is_well_on_another_is_switched
     assert_eq!(told.plugs, [PlugState::On, PlugState::On]);
 
     // One that cannot be read once more is no reason to keep a well node from its pods.
-    let mut dead = Driver::new(plan, RunPolicy::default());
+    let mut dead = Driver::new(plan, IncidentPolicy::default());
     dead.until(Phase::AwaitingHealthy).boots();
     dead.device = Box::new(silent);
     dead.until(Phase::Final(FinalReason::Remedied));
@@ -429,7 +435,7 @@ fn a13_a_machine_that_is_on_although_its_device_took_no_on_is_waited_for() {
 #[test]
 fn a_dump_and_the_boot_after_it_hold_power_off_back_for_the_grace() {
     let grace = Span::minutes(3);
-    let policy = RunPolicy { kdump_grace: Some(grace), ..RunPolicy::default() };
+    let policy = IncidentPolicy { kdump_grace: Some(grace), ..IncidentPolicy::default() };
     for dump in [Dump::Told, Dump::Heard] {
         let mut cut = Driver::new(bmc_plan(), policy.clone());
         cut.view.dump = dump;
@@ -505,7 +511,8 @@ fn a15_the_node_is_gone_or_its_machine_is_terminated() {
 
 #[test] // promise: A15
 fn a15_what_is_still_cut_stays_told_of_when_its_node_is_deleted() {
-    let mut driver = Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), RunPolicy::default());
+    let mut driver =
+        Driver::new(cutting_plan(Kind::Fabric(Path::ApiServer)), IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => failed(FailureKind::Unauthenticated),
         _ => honest(operation, plugs),
@@ -546,8 +553,10 @@ fn a19_a_slot_is_held_until_the_node_is_well() {
 /// Somebody switches one feed on while it is verified, and the machine is well on it. The other one is dark because of us.
 #[test]
 fn a2_a_feed_that_a_person_was_told_of_is_switched_on_once_the_machine_is_well_on_the_other() {
-    let mut driver =
-        Driver::new(plan_of_two_feeds(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut driver = Driver::new(
+        plan_of_two_feeds(),
+        IncidentPolicy { retries: 0, ..IncidentPolicy::default() },
+    );
     driver.until(Phase::VerifyingOff);
     driver.plugs[0] = PlugState::On;
     driver.until(Phase::Parked);

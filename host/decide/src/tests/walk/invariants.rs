@@ -1,5 +1,5 @@
 //! What must hold: at a release, when a quarantine is lifted, in each transition, and wherever
-//! a run rests. What a device must never be asked stands with the device, and that an end can
+//! an incident rests. What a device must never be asked stands with the device, and that an end can
 //! be reached is checked over all worlds at once, in the search.
 
 use alloc::format;
@@ -70,7 +70,7 @@ impl World {
         Ok(())
     }
 
-    /// What must hold wherever the run rests.
+    /// What must hold wherever the incident rests.
     pub(super) fn check_rest(&self, stage: &Setting) -> Result<(), String> {
         // Where a plugin decides, its method and the fence.
         let of = |remedy| if remedy == Remedy::Plugin { 2 } else { 1 };

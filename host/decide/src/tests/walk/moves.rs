@@ -1,5 +1,5 @@
 //! What can happen next in the world, and what it changes: to the machine, to the cluster and,
-//! through the automaton, to the run.
+//! through the automaton, to the incident.
 
 use alloc::format;
 use alloc::string::{String, ToString};

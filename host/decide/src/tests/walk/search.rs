@@ -74,7 +74,7 @@ fn walk(stage: &Setting, beginnings: Vec<World>, states_max: usize, seen: &mut S
     walk
 }
 
-/// L1: from wherever it is, a run can still come to an end, without another fault.
+/// L1: from wherever it is, an incident can still come to an end, without another fault.
 fn check_liveness(parents: &[(u32, Option<Move>)], edges: &mut [(u32, u32)], mut ends: Vec<bool>) {
     edges.sort_unstable();
     let mut queue: Vec<u32> =

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use node_remedy_act::budget::*;
 use node_remedy_api::nodefence::{FencedNode, NodeFence, NodeFenceSpec, Trigger};
 use node_remedy_api::plan::NodePlan;
-use node_remedy_api::policy::{GateLimits, RunPolicy, TopologyLimit};
+use node_remedy_api::policy::{GateLimits, IncidentPolicy, TopologyLimit};
 use node_remedy_api::remedybudget::InFlight;
 use node_remedy_api::time::{Moment, Span};
 use node_remedy_model_cluster::interceptor::{Guarded, Interceptor, Request};
@@ -61,7 +61,7 @@ fn lost_races_pause_longer_each_time_and_end() {
     });
 }
 
-/// The spec of a run within these limits.
+/// The spec of an incident within these limits.
 fn spec_within(gate: GateLimits) -> NodeFenceSpec {
     NodeFenceSpec {
         node: FencedNode::default(),
@@ -75,7 +75,7 @@ fn spec_within(gate: GateLimits) -> NodeFenceSpec {
         },
         remedy: "fence".to_owned(),
         plan: NodePlan::default(),
-        policy: RunPolicy::default(),
+        policy: IncidentPolicy::default(),
         gate,
         ladder: Vec::new(),
     }
@@ -162,7 +162,7 @@ fn nobody_joins_a_holder_whose_limits_are_stricter() {
         assert_eq!(give_back(&cluster, 1, &entry("n-1")).await, Ok(Taken::Yes));
         assert_eq!(ask("m-1", &wide).await, Ok(Taken::Yes));
         assert_eq!(ask("o-1", &wide).await, Ok(Taken::Yes));
-        // A run that is seen to hold its slot spares others the way to the budget.
+        // An incident that is seen to hold its slot spares others the way to the budget.
         let room = Room { limits: &wide, caches: &caches };
         let mut holder = NodeFence::new("n-1", spec_within(strict.clone()));
         caches.nodefences.apply("n-1".to_owned(), Cached(holder.clone()));

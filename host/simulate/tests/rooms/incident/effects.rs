@@ -166,7 +166,7 @@ impl Interceptor for FailsAfterOff {
 }
 
 #[test]
-fn a_run_that_stands_still_because_a_request_fails_is_spoken_of() {
+fn an_incident_that_stands_still_because_a_request_fails_is_spoken_of() {
     for (verb, resource) in [("list", "pods"), ("update", "nodefences/status")] {
         let fails = Rc::new(FailsAfterOff {
             verb,
@@ -460,7 +460,7 @@ fn pods(facts: &[Fact]) -> BTreeMap<(&str, &str), &str> {
 }
 
 #[test]
-fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wakes_the_run() {
+fn a_parked_node_that_was_switched_on_by_hand_is_recovered_though_its_lease_wakes_the_incident() {
     let played = run_of_a_failed_on();
     let (.., record) = &played.collected.incidents["node-a-1"];
     assert_eq!(record.phase, Phase::Final(FinalReason::RecoveredByHand));

@@ -8,7 +8,7 @@ use node_remedy_incident::reconcile::*;
 use node_remedy_model_cluster::interceptor::Open;
 use node_remedy_simulate::testing::{example, play_behind};
 
-/// The last record of a run, and its NodeFence.
+/// The last record of an incident, and its NodeFence.
 fn recorded() -> (NodeFence, Record) {
     let played = play_behind(&example("lost-node.yaml", |text| text), &Rc::new(Open));
     let (_, (nodefence, _, record)) = played.collected.incidents.into_iter().next().unwrap();

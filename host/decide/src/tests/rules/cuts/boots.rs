@@ -5,7 +5,7 @@ use super::refuted::{proven_by_power, until_over};
 use super::*;
 use crate::tests::fixtures::UUID;
 
-/// Goes on for at most this long, or until the run is over.
+/// Goes on for at most this long, or until the incident is over.
 fn for_at_most(driver: &mut Driver, span: Span) {
     let until = driver.now.after(span);
     while driver.now < until && !matches!(driver.record.phase, Phase::Final(_)) {
@@ -15,7 +15,7 @@ fn for_at_most(driver: &mut Driver, span: Span) {
 
 /// Isolated, and power comes much later.
 fn isolated(plan: Plan) -> Driver {
-    let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+    let policy = IncidentPolicy { power_after: Span::minutes(30), ..proven_by_power() };
     let mut driver = Driver::new(plan, policy);
     driver.until(Phase::AwaitingPower);
     assert_eq!(driver.plugs[1], PlugState::Off);
@@ -79,7 +79,8 @@ fn a5_a_cut_network_stays_cut_while_its_kubelet_uses_what_is_gone() {
     }
 }
 
-/// A run waits; somebody shuts the port and deletes the pods by force. The recovery of a run that cut nothing opens nothing.
+/// An incident waits; somebody shuts the port and deletes the pods by force. The recovery of an incident that cut
+/// nothing opens nothing.
 #[test] // promise: A4
 fn a4_what_we_did_not_cut_is_not_opened() {
     for kind in [Kind::Fabric(Path::Other), storage()] {
@@ -98,7 +99,7 @@ fn a4_what_we_did_not_cut_is_not_opened() {
 /// Nobody hears the end of the first cut, which was never made. A pod comes to the node before the second one.
 #[test] // promise: A5
 fn a5_what_comes_before_a_cut_is_made_stands_behind_it() {
-    let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+    let policy = IncidentPolicy { power_after: Span::minutes(30), ..proven_by_power() };
     let mut driver = Driver::new(cutting_plan(storage()), policy);
     let mut offs = 0;
     driver.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
@@ -149,7 +150,8 @@ fn a12_a_device_that_answers_something_else_is_still_awaited() {
     two.methods.push(power("second", Feed::Part));
     two.power = vec![stage(Execution::All, &[0, 1])];
     for (plan, device) in [(bmc_plan(), but(0, Action::Off)), (two, but(1, Action::Status))] {
-        let policy = RunPolicy { device_timeout: Span::minutes(5), ..RunPolicy::default() };
+        let policy =
+            IncidentPolicy { device_timeout: Span::minutes(5), ..IncidentPolicy::default() };
         let mut driver = Driver::new(plan, policy);
         driver.device = device;
         for_at_most(&mut driver, Span::minutes(10));
@@ -163,7 +165,8 @@ fn a5_a_persons_word_gives_back_what_isolated_a_node() {
     let mut plan = cutting_plan(Kind::Fabric(Path::ApiServer));
     plan.power = vec![];
     plan.methods[0].kind = Kind::Watch;
-    let policy = RunPolicy { isolated_for_good: IsolatedForGood::Park, ..RunPolicy::default() };
+    let policy =
+        IncidentPolicy { isolated_for_good: IsolatedForGood::Park, ..IncidentPolicy::default() };
     let mut driver = Driver::new(plan, policy);
     driver.until(Phase::Parked);
     assert_eq!(driver.parked(), Some(&ParkReason::Isolated));
@@ -178,7 +181,7 @@ fn a5_a_persons_word_gives_back_what_isolated_a_node() {
 fn a3_a_cut_that_is_carried_out_late_does_not_land_behind_its_giving_back() {
     let mut plan = cutting_plan(storage());
     plan.methods[1].late_effect = Span::seconds(30);
-    let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+    let policy = IncidentPolicy { power_after: Span::minutes(30), ..proven_by_power() };
     let mut driver = Driver::new(plan, policy);
     let mut offs = 0;
     driver.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {

@@ -24,7 +24,7 @@ fn until_proven_off(driver: &mut Driver) {
 /// The BMC lied: while it is waited for, the machine is heard again in the boot that was fenced.
 #[test] // promise: P2
 fn p2_a_machine_that_is_heard_after_its_proof_gets_nothing_back() {
-    let mut driver = Driver::new(cutting_plan(storage()), RunPolicy::default());
+    let mut driver = Driver::new(cutting_plan(storage()), IncidentPolicy::default());
     until_proven_off(&mut driver);
     driver.device = Box::new(|operation, plugs| match operation.method {
         0 => not_attempted(FailureKind::Unreachable),
@@ -40,7 +40,8 @@ fn p2_a_machine_that_is_heard_after_its_proof_gets_nothing_back() {
     assert!(!is_given_back(&mut driver));
 }
 
-/// A device that is another machine's by now reads off, for a person who aborts at once, or once the run is parked for that.
+/// A device that is another machine's by now reads off, for a person who aborts at once, or once the incident is parked
+/// for that.
 #[test] // promise: P8
 fn p8_what_another_machine_reads_gives_nothing_back() {
     for is_parked in [false, true] {
@@ -71,8 +72,8 @@ fn p8_a_disputed_machine_gets_nothing_back_by_its_own_read() {
     assert_eq!(driver.plugs[1], PlugState::Off);
 }
 
-/// A run that is parked for a wrong plug, whose outlet somebody switches off. An abort does not make it the right one, nor does
-/// a cut that is undone.
+/// An incident that is parked for a wrong plug, whose outlet somebody switches off. An abort does not make it the right
+/// one, nor does a cut that is undone.
 #[test] // promise: P8
 fn p8_a_wrong_plug_stays_wrong() {
     let parked_for_a_wrong_plug = || {
@@ -149,7 +150,7 @@ fn a2_a_witness_that_dies_after_the_proof_is_not_waited_for() {
     witness.kind = Kind::Watch;
     plan.methods.push(witness);
     plan.methods[0].witness = Some(2);
-    let mut driver = Driver::new(plan, RunPolicy::default());
+    let mut driver = Driver::new(plan, IncidentPolicy::default());
     driver.device = Box::new(|operation, plugs| match operation.method {
         2 => succeeded(plugs[0]),
         _ => honest(operation, plugs),

@@ -28,7 +28,7 @@ fn refuses(operation: &Operation, plugs: &mut [PlugState]) -> End {
 #[test] // promise: A5
 fn a5_a_giving_back_that_was_lost_is_not_sent_again_behind_what_vanished() {
     for is_aborted in [true, false] {
-        let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+        let policy = IncidentPolicy { power_after: Span::minutes(30), ..proven_by_power() };
         let mut driver = Driver::new(cutting_plan(storage()), policy);
         driver.until(Phase::AwaitingPower);
         driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
@@ -61,7 +61,7 @@ fn a5_a_giving_back_that_was_lost_is_not_sent_again_behind_what_vanished() {
 fn a16_a_cut_that_we_could_not_give_back_is_read_and_made_again() {
     for is_aborted in [false, true] {
         let mut driver = if is_aborted {
-            let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+            let policy = IncidentPolicy { power_after: Span::minutes(30), ..proven_by_power() };
             let mut driver = Driver::new(cutting_plan(storage()), policy);
             driver.until(Phase::AwaitingPower);
             driver
@@ -94,7 +94,7 @@ fn a16_a_cut_that_we_could_not_give_back_is_read_and_made_again() {
 #[test]
 fn p8_why_a_machine_is_doubted_is_told_although_a_switch_refuses() {
     let mut driver =
-        Driver::new(cutting_plan(storage()), RunPolicy { retries: 0, ..proven_by_power() });
+        Driver::new(cutting_plan(storage()), IncidentPolicy { retries: 0, ..proven_by_power() });
     driver.until(Phase::VerifyingOff);
     driver.device = Box::new(refuses);
     driver.call_takes = Span(10);
@@ -114,7 +114,7 @@ fn p8_why_a_machine_is_doubted_is_told_although_a_switch_refuses() {
 #[test]
 fn p8_another_machine_is_switched_on_whatever_the_switch_of_this_one_says() {
     for is_silent in [false, true] {
-        let policy = RunPolicy { retries: 0, ..proven_by_power() };
+        let policy = IncidentPolicy { retries: 0, ..proven_by_power() };
         let mut driver = Driver::new(outlet_and_storage(), policy);
         driver.until(Phase::VerifyingOff);
         driver.view.neighbours = Neighbours::Silent("node-b".into());
@@ -163,7 +163,7 @@ fn a16_slow_reads_of_cuts_do_not_hide_a_node_that_is_well() {
 /// A leader dies with its cut unsent, so that it reads as open for minutes. Then a pod leaves, and the node is well.
 #[test]
 fn a5_a_cut_that_was_never_made_holds_no_node() {
-    let policy = RunPolicy { power_after: Span::minutes(20), ..proven_by_power() };
+    let policy = IncidentPolicy { power_after: Span::minutes(20), ..proven_by_power() };
     let mut driver = Driver::new(cutting_plan(storage()), policy);
     driver.until_call(Action::Off);
     driver.todo.clear();
@@ -181,7 +181,8 @@ fn a5_a_cut_that_was_never_made_holds_no_node() {
 /// An undone cut is made again by a call whose answer is lost, as is the read after it. From then on it reads off.
 #[test]
 fn a17_that_a_cut_could_not_be_made_again_is_said_for_as_long_as_it_is_so() {
-    let mut driver = Driver::new(storage_only(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(storage_only(), IncidentPolicy { retries: 0, ..IncidentPolicy::default() });
     driver.until(Phase::AwaitingHealthy);
     driver.plugs[1] = PlugState::On;
     driver.until(Phase::Isolating);
@@ -266,7 +267,7 @@ fn is_read_after_two_offs(driver: &Driver) -> bool {
 /// Nobody hears the end of the first cut, the second one is refused, and a person aborts. The first one is made late.
 #[test] // promise: A3
 fn a3_the_first_of_two_cuts_may_be_made_last() {
-    let policy = RunPolicy { power_after: Span::minutes(30), ..proven_by_power() };
+    let policy = IncidentPolicy { power_after: Span::minutes(30), ..proven_by_power() };
     let mut driver = Driver::new(cutting_plan(storage()), policy);
     let mut offs = 0;
     driver.device = Box::new(move |operation, plugs| match (operation.method, operation.action) {
@@ -314,7 +315,8 @@ fn p8_on_the_way_back_too_an_outlet_reads_off_before_the_signs_of_life_are_noted
 /// A cut that was undone could not be made again; then the machine boots. Nobody is told that the cut was made after all.
 #[test]
 fn a16_a_machine_that_boots_makes_no_cut() {
-    let mut driver = Driver::new(storage_only(), RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut driver =
+        Driver::new(storage_only(), IncidentPolicy { retries: 0, ..IncidentPolicy::default() });
     driver.until_released();
     driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (1, Action::Off) => failed(FailureKind::Device),

@@ -4,8 +4,8 @@
 use super::*;
 
 /// Cut storage is no proof.
-pub(super) fn proven_by_power() -> RunPolicy {
-    RunPolicy { grades: [Grade::PowerOffVerified].into(), ..RunPolicy::default() }
+pub(super) fn proven_by_power() -> IncidentPolicy {
+    IncidentPolicy { grades: [Grade::PowerOffVerified].into(), ..IncidentPolicy::default() }
 }
 
 /// An outlet, and storage that is cut.
@@ -28,7 +28,7 @@ pub(super) fn two_cuts() -> Plan {
 
 /// Pods were released behind cut storage, and the off of the outlet is to be verified.
 pub(super) fn released_and_switched_off(plan: Plan) -> Driver {
-    let mut driver = Driver::new(plan, RunPolicy { retries: 0, ..RunPolicy::default() });
+    let mut driver = Driver::new(plan, IncidentPolicy { retries: 0, ..IncidentPolicy::default() });
     driver.until(Phase::Releasing).until(Phase::VerifyingOff);
     assert!(driver.released());
     driver
@@ -113,7 +113,7 @@ fn a5_an_outlet_that_nothing_speaks_against_is_believed_on_the_way_back() {
     assert!(driver.now >= aborted_at.after(Span::seconds(20)));
 }
 
-/// Somebody undoes the cut of a run whose outlet is another node's.
+/// Somebody undoes the cut of an incident whose outlet is another node's.
 #[test] // promise: P8
 fn p8_a_plug_that_may_be_anothers_is_not_switched_off_again() {
     let mut driver = released_and_switched_off(outlet_and_storage());
@@ -132,7 +132,7 @@ fn p8_a_plug_that_may_be_anothers_is_not_switched_off_again() {
 #[test] // promise: A12
 fn a12_cuts_that_are_slow_to_read_keep_no_machine_from_going_off() {
     for (seconds, is_silent) in [(10, false), (29, false), (10, true), (29, true)] {
-        let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+        let policy = IncidentPolicy { power_after: Span::minutes(1), ..IncidentPolicy::default() };
         let mut driver = Driver::new(two_cuts(), policy);
         driver.plugs.resize(3, PlugState::On);
         driver.until(Phase::Releasing).until(Phase::AwaitingPower);
@@ -162,7 +162,7 @@ fn a12_cuts_that_are_slow_to_read_keep_no_machine_from_going_off() {
 /// although it boots and is not well.
 #[test] // promise: A17
 fn a17_an_abort_outlives_a_silent_device() {
-    let policy = RunPolicy { device_timeout: Span::minutes(10), ..RunPolicy::default() };
+    let policy = IncidentPolicy { device_timeout: Span::minutes(10), ..IncidentPolicy::default() };
     let mut driver = Driver::new(bmc_plan(), policy);
     driver.until(Phase::Releasing);
     driver.device = Box::new(|_, _| not_attempted(FailureKind::Unreachable));
@@ -220,7 +220,7 @@ fn a5_a_giving_back_that_came_to_nothing_is_not_repeated_behind_what_vanished() 
 #[test] // promise: P1
 fn p1_a_cut_that_was_never_read_to_stand_was_not_undone() {
     for is_earlier in [false, true] {
-        let policy = RunPolicy { power_after: Span::minutes(20), ..proven_by_power() };
+        let policy = IncidentPolicy { power_after: Span::minutes(20), ..proven_by_power() };
         let mut driver = Driver::new(cutting_plan(storage()), policy);
         if is_earlier {
             driver.until(Phase::AwaitingPower);
@@ -249,7 +249,7 @@ fn p1_a_cut_that_was_never_read_to_stand_was_not_undone() {
 /// Somebody undoes the cut every ten minutes of a storm that does not end: a person is told.
 #[test]
 fn a14_a_cut_that_is_undone_again_and_again_does_not_lengthen_the_wait_for_leave() {
-    let policy = RunPolicy { power_after: Span::minutes(1), ..RunPolicy::default() };
+    let policy = IncidentPolicy { power_after: Span::minutes(1), ..IncidentPolicy::default() };
     let mut driver = Driver::new(cutting_plan(storage()), policy);
     driver.until(Phase::Releasing).until(Phase::AwaitingPower);
     driver.view.gate.refusals = vec![storm()];
@@ -323,7 +323,7 @@ fn p8_a_retry_switches_on_first_what_may_be_anothers() {
 #[test]
 fn p8_an_abort_does_not_hide_that_a_plug_is_anothers() {
     let mut driver =
-        Driver::new(outlet_and_storage(), RunPolicy { retries: 0, ..proven_by_power() });
+        Driver::new(outlet_and_storage(), IncidentPolicy { retries: 0, ..proven_by_power() });
     driver.until(Phase::VerifyingOff);
     driver.view.neighbours = Neighbours::Silent("node-b".into());
     driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
@@ -340,8 +340,8 @@ fn p8_an_abort_does_not_hide_that_a_plug_is_anothers() {
     assert_eq!(driver.plugs[0], PlugState::On);
 }
 
-/// Whatever a person says of the doubted run, its plug is still told of; once the node itself is well, the plug is somebody
-/// else's, and goes on.
+/// Whatever a person says of the doubted incident, its plug is still told of; once the node itself is well, the plug is
+/// somebody else's, and goes on.
 #[test] // promise: A17
 fn a17_a_doubt_about_the_plug_outlives_every_abort() {
     for command in [Command::Abort, Command::AbortLeaveOff] {
@@ -359,10 +359,10 @@ fn a17_a_doubt_about_the_plug_outlives_every_abort() {
     }
 }
 
-/// After an abort the run waits for a silent device. `retry` asks the device again, and takes back no abort.
+/// After an abort the incident waits for a silent device. `retry` asks the device again, and takes back no abort.
 #[test] // promise: A17
-fn a17_an_abort_stands_until_the_parked_run_is_retried() {
-    let mut driver = Driver::new(bmc_plan(), RunPolicy::default());
+fn a17_an_abort_stands_until_the_parked_incident_is_retried() {
+    let mut driver = Driver::new(bmc_plan(), IncidentPolicy::default());
     driver.until(Phase::VerifyingOff);
     driver.device = Box::new(silent);
     driver.event(Event::Command(Command::Abort));

@@ -4,7 +4,7 @@ use super::*;
 
 /// A BMC that says yes and cuts nothing, and a cut behind which pods were released meanwhile.
 fn released_behind_a_cut(retries: u32) -> Driver {
-    let policy = RunPolicy { retries, ..RunPolicy::default() };
+    let policy = IncidentPolicy { retries, ..IncidentPolicy::default() };
     let mut driver = Driver::new(cutting_plan(storage()), policy);
     driver.device = Box::new(|operation, plugs| match (operation.method, operation.action) {
         (0, Action::Off | Action::Reset) => succeeded(plugs[0]),
@@ -16,8 +16,8 @@ fn released_behind_a_cut(retries: u32) -> Driver {
 }
 
 /// Cut storage is no proof.
-fn proven_by_power() -> RunPolicy {
-    RunPolicy { grades: [Grade::PowerOffVerified].into(), ..RunPolicy::default() }
+fn proven_by_power() -> IncidentPolicy {
+    IncidentPolicy { grades: [Grade::PowerOffVerified].into(), ..IncidentPolicy::default() }
 }
 
 /// How often storage was cut.

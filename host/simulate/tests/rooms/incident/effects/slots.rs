@@ -94,7 +94,7 @@ expect:
 ";
 
 #[test] // promise: A19
-fn a_run_that_is_refused_its_slot_by_nobody_gets_it() {
+fn an_incident_that_is_refused_its_slot_by_nobody_gets_it() {
     let silent = MakesNone::of("a-2", ClusterError::Unavailable("a test".to_owned()));
     let played = play_behind(&example("lost-node.yaml", |_| SCENARIO.to_owned()), &silent);
     assert_eq!(silent.held(), (true, false), "{:?}", silent.holders.borrow());

@@ -1,7 +1,7 @@
-//! One step in the making: the record as it becomes, the view it may trust, what comes out.
+//! The draft of a decision: the record as it becomes, the view it may trust, what comes out.
 //!
 //! The phases read like rules because the small questions they ask are answered here. Nothing
-//! in this file decides where a run goes.
+//! in this file decides where an incident goes.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -9,15 +9,15 @@ use alloc::vec::Vec;
 use crate::bug::{Bug, guard};
 use crate::plan::{Progress, Want, next_wanted};
 use crate::{
-    Action, Builtin, ClusterAction, Crossing, Effect, Freshness, Grade, Hold, Kind, Liveness,
-    MethodIndex, NodeView, Notice, Phase, Plan, Proof, Record, Remedy, Rule, RunPolicy, Slot, Span,
+    Action, Builtin, ClusterAction, Crossing, Effect, Freshness, Grade, Hold, IncidentPolicy, Kind,
+    Liveness, MethodIndex, NodeView, Notice, Phase, Plan, Proof, Record, Remedy, Rule, Slot, Span,
     Stage, Time, Transition, VIEW_AGE_MAX, View,
 };
 
-/// One step in the making.
-pub(crate) struct Run<'a> {
+/// One decision in the making.
+pub(crate) struct Draft<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) policy: &'a RunPolicy,
+    pub(crate) policy: &'a IncidentPolicy,
     pub(crate) now: Time,
     pub(crate) record: Record,
     view: Option<&'a View>,
@@ -35,8 +35,13 @@ pub(crate) enum Flow {
     Go(Phase),
 }
 
-impl<'a> Run<'a> {
-    pub(crate) fn new(plan: &'a Plan, policy: &'a RunPolicy, record: Record, now: Time) -> Self {
+impl<'a> Draft<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        policy: &'a IncidentPolicy,
+        record: Record,
+        now: Time,
+    ) -> Self {
         Self {
             plan,
             policy,
@@ -137,12 +142,12 @@ impl<'a> Run<'a> {
         self.record.is_committed(self.plan)
     }
 
-    /// Whether anything was released of the boot that the run is about.
+    /// Whether anything was released of the boot that the incident is about.
     pub(crate) fn has_released(&self) -> bool {
         self.record.first_released_at.or(self.record.partly_released_at).is_some()
     }
 
-    /// The Node that the run is about; another UID is another node.
+    /// The Node that the incident is about; another UID is another node.
     pub(crate) fn node<'v>(&self, view: &'v View) -> Option<&'v NodeView> {
         view.node.as_ref().filter(|node| node.uid == self.plan.node.uid)
     }
