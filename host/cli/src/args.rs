@@ -64,7 +64,7 @@ pub struct SimulateArgs {
     pub lose: Option<String>,
     /// With a snapshot: the node, or a selector of nodes, that lose power at once, and their BMCs with it
     #[arg(long, value_name = "NODE|SELECTOR", conflicts_with_all = ["verify", "lose"])]
-    pub dark: Option<String>,
+    pub power_loss: Option<String>,
     /// How the timeline is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
@@ -73,7 +73,7 @@ pub struct SimulateArgs {
     pub report: Option<PathBuf>,
     /// Where the swim-lanes alone are written, as SVG
     #[arg(long, value_name = "FILE")]
-    pub picture: Option<PathBuf>,
+    pub svg: Option<PathBuf>,
     /// Do not play the same seed without node-remedy beside it
     #[arg(long)]
     pub no_baseline: bool,

@@ -51,7 +51,7 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         return verify(report);
     }
     let Some(path) = &args.scenario else { bail!("no scenario; see node-remedy simulate --help") };
-    let loss = match (&args.lose, &args.dark) {
+    let loss = match (&args.lose, &args.power_loss) {
         (Some(said), _) => Some(LossRequest::parse(said, false)?),
         (None, Some(said)) => Some(LossRequest::parse(said, true)?),
         (None, None) => None,
@@ -67,7 +67,7 @@ pub fn simulate(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
         std::fs::write(file, page)
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
-    if let Some(file) = &args.picture {
+    if let Some(file) = &args.svg {
         std::fs::write(file, lanes_svg(&timeline, Theme::Light))
             .with_context(|| format!("failed to write {}", file.display()))?;
     }
@@ -132,7 +132,7 @@ fn print_text(args: &SimulateArgs, path: &Path, timeline: &Timeline) -> anyhow::
 /// What a person may try next.
 fn try_next(args: &SimulateArgs, path: &str, seed: u64) -> Vec<String> {
     let lost = args.lose.as_ref().map(|said| ("lose", said));
-    match lost.or(args.dark.as_ref().map(|said| ("dark", said))) {
+    match lost.or(args.power_loss.as_ref().map(|said| ("power-loss", said))) {
         Some((how, said)) => vec![
             format!("node-remedy simulate {path} --{how} '{said}' --seed {seed}"),
             format!(

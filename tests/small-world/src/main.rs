@@ -73,7 +73,7 @@ fn report(setting: &Setting, found: &Found, seconds: f64) {
     println!("violations     {}", u8::from(found.broken.is_some()));
     match &found.broken {
         None => {
-            println!("every incident ends within {} moves of its last fault", found.steps_to_end)
+            println!("every incident ends within {} moves of its last fault", found.steps_to_end);
         }
         Some((broken, way)) => {
             println!("\n{broken}\nafter {} moves:", way.len());

@@ -196,7 +196,7 @@ fn mistakes_are_named_with_their_place() {
             "kubeletStops: node-a",
             "operatorCommand: { node: node-a, command: maybe }",
             expect![[
-                r#"s.yaml:14:57: faults.operatorCommand.command: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
+                r#"s.yaml:14:56: faults.operatorCommand.command: found "maybe", expected one of approve, retry, abort, abort-leave-off, confirm-off"#
             ]],
         ),
         (

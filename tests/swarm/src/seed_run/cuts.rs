@@ -105,7 +105,11 @@ impl Draft {
         }
         if rng.below(100) < 25 {
             let at = rng.within(150_000, 600_000);
-            self.happens(at, &format!("operatorCommand: {{ node: {node}, command: retry }}"), TRIED_AGAIN);
+            self.happens(
+                at,
+                &format!("operatorCommand: {{ node: {node}, command: retry }}"),
+                TRIED_AGAIN,
+            );
         }
         (as_object(&text), has_people)
     }

@@ -96,7 +96,10 @@ impl Draft {
                     let says = ["abort", "abort-leave-off", "retry"];
                     let drawn = usize::try_from(rng.below(3)).unwrap_or_default();
                     let says = says.get(drawn).copied().unwrap_or("retry");
-                    (format!("operatorCommand: {{ node: {node}, command: {says} }}"), OPERATOR_COMMAND)
+                    (
+                        format!("operatorCommand: {{ node: {node}, command: {says} }}"),
+                        OPERATOR_COMMAND,
+                    )
                 }
                 _ => {
                     let drawn = usize::try_from(rng.below(2)).unwrap_or_default();

@@ -62,14 +62,14 @@ fn s10_a_node_that_is_well_again_is_left_alone() {
 
 #[test] // promise: S10
 fn s10_after_an_abort_nothing_is_switched_off() {
-    let said = |word| (20, word_said(word));
+    let said = |word| (20, commanded(word));
     let setting = Setting::default();
     let run =
         |told: Timeline| judged(eight([vec![(2, state("New"))], told, off(40)].concat()), &setting);
     for word in ["abort", "abort-leave-off"] {
         assert_eq!(run(vec![said(word)]), ["S10"], "{word}");
-        assert_eq!(run(vec![(38, word_said(word))]), [""; 0], "leave that was given is used");
-        assert_eq!(run(vec![said(word), (30, word_said("retry"))]), [""; 0]);
+        assert_eq!(run(vec![(38, commanded(word))]), [""; 0], "leave that was given is used");
+        assert_eq!(run(vec![said(word), (30, commanded("retry"))]), [""; 0]);
         let etcd = What::Edited { object: ETCD.to_owned(), by: String::new() };
         assert_eq!(run(vec![said(word), (30, etcd)]), [""; 0], "the word is gone");
     }

@@ -68,7 +68,11 @@ impl Draft {
             let at = rng.within(20_000, 240_000);
             let says = usize::try_from(rng.below(3)).ok().and_then(|one| says.get(one));
             let says = says.copied().unwrap_or("retry");
-            self.happens(at, &format!("operatorCommand: {{ node: {node}, command: {says} }}"), OPERATOR_COMMAND);
+            self.happens(
+                at,
+                &format!("operatorCommand: {{ node: {node}, command: {says} }}"),
+                OPERATOR_COMMAND,
+            );
         }
     }
 
