@@ -88,8 +88,13 @@ impl Controller {
 
     /// Waits until it says that it is ready.
     pub async fn until_ready(&mut self) -> Result<()> {
+        self.until_ready_within(READY_WITHIN).await
+    }
+
+    /// The same in a cluster that takes longer to be read.
+    pub async fn until_ready_within(&mut self, limit: Duration) -> Result<()> {
         let port = self.admin_port;
-        until("node-remedy is ready", READY_WITHIN, || {
+        until("node-remedy is ready", limit, || {
             let alive = self.process.check_alive();
             async move {
                 if let Err(failure) = alive {

@@ -135,9 +135,9 @@ async fn fill<K: Object>(
     scope: &Scope,
     store: &Store<Cached<K>>,
 ) -> Result<(), ClusterError> {
-    let (mut objects, mut unread) = (BTreeMap::new(), BTreeMap::new());
+    let (mut objects, mut unread) = (Vec::new(), BTreeMap::new());
     let keep = |read: Read<K>| match read {
-        Ok(object) => drop(objects.insert(object.name_any(), Cached(object))),
+        Ok(object) => objects.push((object.name_any().into(), Cached(object))),
         Err(one) => drop(unread.insert(one.name().to_owned(), one)),
     };
     cluster.list_each(scope, keep).await?;

@@ -263,10 +263,10 @@ impl<C: Cluster> LeaderLoop<C> {
 
     fn note(&mut self, change: &Changed) {
         let node = match change.kind {
-            "Node" => Some(change.key.clone()),
+            "Node" => Some(change.key.to_string()),
             "Event" => self.context.caches.events.node_of(&change.key),
             "Lease" => change.key.split_once('/').map(|(_, node)| node.to_owned()),
-            "Pod" | "VolumeAttachment" => change.node.clone(),
+            "Pod" | "VolumeAttachment" => change.node.as_deref().map(str::to_owned),
             "NodeFence" => {
                 let found = self.context.caches.nodefences.find(&change.key);
                 if found.is_none() {
@@ -277,7 +277,7 @@ impl<C: Cluster> LeaderLoop<C> {
                     self.dirty.insert(CONFIGURATION.to_owned());
                 }
                 // Of one that is gone its task has to hear, also where its Node is gone.
-                let open = || self.incidents.iter().find(|(_, (name, _))| *name == change.key);
+                let open = || self.incidents.iter().find(|(_, (name, _))| **name == *change.key);
                 found.map(|kept| kept.0.spec.node.name).or_else(|| Some(open()?.0.clone()))
             }
             "RemedyPause" => {

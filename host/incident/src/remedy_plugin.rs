@@ -103,7 +103,7 @@ fn shown(
     let node = facts.node.as_ref()?;
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let conditions = node.conditions.iter().map(|(kind, condition)| NodeCondition {
-        kind: kind.clone(),
+        kind: kind.to_string(),
         status: condition.status.clone().into_owned(),
         reason: condition.reason.clone().into_owned(),
         age_s: now.since(when(condition.since)).0 / 1_000,

@@ -10,7 +10,6 @@ use node_remedy_api::nodefence::NodeFence;
 use node_remedy_decide::bug::{Bug, guard};
 use node_remedy_decide::{Command, Goal, Phase, Time, VIEW_AGE_MAX, View};
 use node_remedy_observe::live::{cached, live};
-use node_remedy_observe::pods::{PackedPod, PrunedPod};
 use node_remedy_observe::volumes;
 use node_remedy_record::sentences;
 use node_remedy_runtime::cluster::{At, Cluster, ClusterError};
@@ -138,8 +137,7 @@ impl<C: Cluster> Incident<C> {
         let context = self.context.clone();
         let (limits, now) = (&self.nodefence.spec.gate, || context.clock.now());
         // All at once: a slow server must not make what was read first too old to act on.
-        let pods = context.caches.pods.of_node(self.node());
-        let mut pods: Vec<PrunedPod> = pods.iter().map(PackedPod::unpack).collect();
+        let mut pods = context.caches.pods_of_node(self.node());
         pods.retain(|pod| volumes::wanted(pod, &self.plan, &self.policy));
         let (facts, job, storage, ()) = futures::try_join!(
             live(&context.cluster, &context.caches, &context.clock, self.node()),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use node_remedy_decide::{Span, Time};
 use tokio::sync::mpsc;
@@ -45,9 +46,10 @@ impl Answers {
             self.known.borrow_mut().insert(node.to_owned(), PortAnswers { first: now, last });
         }
         if before.is_some() != answers {
-            let (kind, key) = ("Answer", node.to_owned());
+            let key: Rc<str> = node.into();
+            let change = Changed { kind: "Answer", node: Some(key.clone()), key };
             // Nobody listens where the process ends.
-            drop(self.changes.send(Changed { kind, node: Some(key.clone()), key }));
+            drop(self.changes.send(change));
         }
     }
 

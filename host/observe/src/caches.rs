@@ -98,9 +98,7 @@ impl Caches {
     pub fn new(changes: &mpsc::UnboundedSender<Changed>) -> Rc<Self> {
         Rc::new(Self {
             nodes: Store::new("Node", changes.clone()),
-            pods: Store::by_node("Pod", changes.clone(), |pod: &PackedPod| {
-                Some(pod.node.to_string())
-            }),
+            pods: Store::by_node("Pod", changes.clone(), |pod: &PackedPod| Some(pod.node())),
             attachments: Store::by_node("VolumeAttachment", changes.clone(), |one| {
                 Some(one.node.clone())
             }),
@@ -216,6 +214,11 @@ impl Caches {
             Watched::of("nodefences (is the CRD installed?)", &self.nodefences),
             Watched::of("remedypauses (is the CRD installed?)", &self.pauses),
         ]
+    }
+
+    /// The pods of a node, in the order of their names.
+    pub fn pods_of_node(&self, node: &str) -> Vec<PrunedPod> {
+        self.pods.map_of_node(node, |key, pod| pod.unpack(key))
     }
 
     /// When the API server last told us anything.

@@ -4,8 +4,10 @@
 //! cannot both be right, and nothing here can tell which is: neither is cut. Not here: whether a device's own
 //! word is the node's, which `decide` says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use node_remedy_api::nodefence::FencedNode;
 use node_remedy_api::plan::network_fence::spec_of;
@@ -23,12 +25,42 @@ const USUAL_PORTS: [&str; 3] = [":623", ":443", ":161"];
 /// The built-in plugin whose plug may be the same for many machines: its paths and bodies tell them apart.
 const TOLD_BY_PARAMETERS: &str = "webhook";
 
-/// What every Node says is its own.
+/// What every Node says is its own. Of a large cluster that is much, so little of it is kept twice.
 #[derive(Debug, Default)]
 pub struct Claims {
-    by_node: BTreeMap<String, Own>,
-    claimants: BTreeMap<Claim, BTreeSet<String>>,
-    addresses: BTreeMap<IpAddr, BTreeSet<String>>,
+    by_node: BTreeMap<Rc<str>, Own>,
+    claimants: BTreeMap<Rc<Claim>, Claimants>,
+    addresses: BTreeMap<IpAddr, Claimants>,
+}
+
+/// Who claims one thing: the first two by name, of whom one is another Node than the one that is asked for.
+#[derive(Debug)]
+struct Claimants {
+    first: Rc<str>,
+    second: Option<Rc<str>>,
+}
+
+impl Claimants {
+    fn another(&self, node: &str) -> Option<&str> {
+        if *self.first == *node { self.second.as_deref() } else { Some(&self.first) }
+    }
+
+    fn add(&mut self, node: &Rc<str>) {
+        let mut names: Vec<_> = self.second.take().into_iter().collect();
+        names.extend([self.first.clone(), node.clone()]);
+        names.sort();
+        names.dedup();
+        let mut names = names.into_iter();
+        self.first = names.next().unwrap_or_else(|| node.clone());
+        self.second = names.next();
+    }
+}
+
+fn add<K: Ord>(to: &mut BTreeMap<K, Claimants>, claim: K, node: &Rc<str>) {
+    match to.entry(claim) {
+        Entry::Occupied(mut known) => known.get_mut().add(node),
+        Entry::Vacant(new) => drop(new.insert(Claimants { first: node.clone(), second: None })),
+    }
 }
 
 /// What one Node claims.
@@ -36,15 +68,15 @@ pub struct Claims {
 struct Own {
     /// As its kubelet writes it.
     system_uuid: String,
-    claims: BTreeSet<Claim>,
+    claims: Box<[Rc<Claim>]>,
     /// What its network-fence keeps away.
     fenced: Vec<Cidr>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
-    /// One of the spellings of its UUID.
-    Machine(String),
+    /// Its UUID, with its bytes in one of the orders that are in use.
+    Machine([u8; 16]),
     Instance(String),
     Plug {
         device: String,
@@ -66,7 +98,7 @@ impl Own {
 
 fn words(claim: &Claim) -> String {
     match claim {
-        Claim::Machine(uuid) => format!("systemUUID {uuid}"),
+        Claim::Machine(uuid) => format!("systemUUID {}", uuid::Uuid::from_bytes(*uuid)),
         Claim::Instance(id) => format!("providerID {id}"),
         Claim::Plug { device, plug, .. } if plug.is_empty() => format!("device {device}"),
         Claim::Plug { device, plug, .. } => format!("plug {plug} of device {device}"),
@@ -97,28 +129,29 @@ impl Claims {
             .chain(identity::instance(provider_id).map(Claim::Instance))
             .chain(targets)
             .collect();
+        let claims: Box<[Rc<Claim>]> = claims.into_iter().map(Rc::new).collect();
+        let name: Rc<str> = node.name.as_str().into();
         for claim in &claims {
-            self.claimants.entry(claim.clone()).or_default().insert(node.name.clone());
+            add(&mut self.claimants, claim.clone(), &name);
         }
         for address in node.internal_ips.iter().filter_map(|text| text.parse::<IpAddr>().ok()) {
-            self.addresses.entry(address).or_default().insert(node.name.clone());
+            add(&mut self.addresses, address, &name);
         }
         let own = Own { system_uuid: node.system_uuid.clone(), claims, fenced };
-        self.by_node.insert(node.name.clone(), own);
+        self.by_node.insert(name, own);
     }
 
     /// Why a Node is not cut: another one claims what it claims.
     pub fn shared(&self, node: &str) -> Option<String> {
         let own = self.by_node.get(node)?;
-        let another = |names: &BTreeSet<String>| names.iter().find(|name| *name != node).cloned();
         let of_claims = own.claims.iter().find_map(|claim| {
-            let other = another(self.claimants.get(claim)?)?;
-            Some(claimed_by_two(&own.words(claim), node, &other))
+            let other = self.claimants.get(claim)?.another(node)?;
+            Some(claimed_by_two(&own.words(claim), node, other))
         });
         of_claims.or_else(|| {
-            self.addresses.iter().find_map(|(address, names)| {
+            self.addresses.iter().find_map(|(address, claimants)| {
                 own.fenced.iter().find(|cidr| cidr.holds(*address))?;
-                let other = another(names)?;
+                let other = claimants.another(node)?;
                 Some(format!(
                     "InternalIP {address} of node {other} is in what the network-fence of node {node} keeps \
                      away, expected addresses of node {node} alone; it is not cut: correct the one that is \
@@ -131,7 +164,7 @@ impl Claims {
     /// The other node to which the configuration now gives what a pinned plan cuts.
     pub fn rival(&self, node: &str, plan: &NodePlan) -> Option<String> {
         plan.methods.iter().flat_map(targets).find_map(|target| {
-            let other = self.claimants.get(&target)?.iter().find(|name| *name != node)?;
+            let other = self.claimants.get(&target)?.another(node)?;
             Some(claimed_by_two(&words(&target), node, other))
         })
     }
@@ -148,7 +181,7 @@ pub fn claimed<'a>(
     claims.add(node, Some(plan));
     let machines = identity::machines(&node.system_uuid);
     let instance = node.provider_id.as_deref().and_then(identity::instance);
-    let fenced = claims.by_node.get(&node.name).map(|own| own.fenced.clone()).unwrap_or_default();
+    let fenced = claims.by_node.get(&*node.name).map(|own| own.fenced.clone()).unwrap_or_default();
     let is_rival = |other: &&PrunedNode| {
         let addresses = other.internal_ips.iter().filter_map(|text| text.parse::<IpAddr>().ok());
         let of_others = || identity::machines(&other.system_uuid);
@@ -389,6 +422,20 @@ mod tests {
         claims.add(a.0, a.1);
         claims.add(b.0, b.1);
         [a, b].map(|(node, _)| claims.shared(&node.name).unwrap_or_default())
+    }
+
+    #[test]
+    fn of_many_claimants_each_is_told_of_the_first_other() {
+        let names = ["b", "d", "a", "c", "a"].map(Rc::<str>::from);
+        let mut claimants = BTreeMap::new();
+        for name in &names {
+            add(&mut claimants, (), name);
+        }
+        let told = ["a", "b", "c", "d"].map(|node| claimants[&()].another(node));
+        assert_eq!(told, [Some("b"), Some("a"), Some("a"), Some("a")]);
+        let mut alone = BTreeMap::new();
+        add(&mut alone, (), &names[0]);
+        assert_eq!(alone[&()].another("b"), None);
     }
 
     #[test]

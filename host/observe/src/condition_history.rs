@@ -60,13 +60,13 @@ impl Changes {
     pub fn note(&self, before: Option<&PrunedNode>, seen: &PrunedNode, now: Time) {
         let Some(before) = before.filter(|before| before.uid == seen.uid) else { return };
         let is_new_boot = self.boot_of(before) != self.boot_of(seen);
-        let was = |kind: &String| before.conditions.get(kind).map(|was| &*was.status);
-        let began = seen.conditions.iter().filter(|(kind, one)| was(kind) != Some(&one.status));
-        let began: Vec<(&String, &str)> = began.map(|(kind, one)| (kind, &*one.status)).collect();
+        let was = |kind: &str| before.conditions.get(kind).map(|was| &*was.status);
+        let began = seen.conditions.iter().filter(|(kind, one)| was(kind) != Some(&*one.status));
+        let began: Vec<(&str, &str)> = began.map(|(kind, one)| (&**kind, &*one.status)).collect();
         if began.is_empty() && !is_new_boot {
             return;
         }
-        let changed: Vec<&String> =
+        let changed: Vec<&str> =
             began.iter().map(|(kind, _)| *kind).filter(|kind| was(kind).is_some()).collect();
         let mut nodes = self.nodes.borrow_mut();
         if !nodes.contains_key(&seen.name) {
@@ -89,10 +89,10 @@ impl Changes {
         }
         for kind in &changed {
             let status = was(kind).unwrap_or_default().to_owned();
-            of_node.left.entry((*kind).clone()).or_default().insert(status, now);
+            of_node.left.entry((*kind).to_owned()).or_default().insert(status, now);
         }
         for (kind, status) in began {
-            of_node.began.insert(kind.clone(), (status.to_owned(), now));
+            of_node.began.insert(kind.to_owned(), (status.to_owned(), now));
         }
         if is_new_boot {
             let ended = std::mem::replace(&mut of_node.boot_id, seen.boot_id.clone());
@@ -105,7 +105,7 @@ impl Changes {
             of_node.known_since = Time(0);
             of_node.changes.clear();
         }
-        of_node.changes.extend(changed.into_iter().map(|kind| (kind.clone(), now)));
+        of_node.changes.extend(changed.into_iter().map(|kind| (kind.to_owned(), now)));
         while of_node.changes.len() > CHANGES_MAX
             || of_node.changes.front().is_some_and(|(_, at)| !at.is_within(KEPT_FOR, now))
         {
@@ -233,7 +233,7 @@ mod tests {
             seen_at: Time(0),
             made_at: None,
         };
-        node.conditions.insert("Ready".to_owned(), ready);
+        node.conditions.insert("Ready".into(), ready);
         node
     }
 

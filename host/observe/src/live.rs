@@ -20,7 +20,7 @@ use node_remedy_runtime::cluster::{At, Cluster, ClusterError, Scope};
 
 use crate::caches::{Caches, NODE_LEASES, lease_key};
 use crate::node_events::PrunedEvent;
-use crate::pods::{PackedPod, PrunedPod};
+use crate::pods::PrunedPod;
 use crate::pruned::{PrunedAttachment, PrunedLease, PrunedNode};
 use crate::vetoes;
 use crate::vetoes::LiveVetoes;
@@ -58,7 +58,7 @@ pub fn cached(caches: &Caches, clock: &Clock, name: &str) -> Facts {
         freshness: Freshness::Cached,
         node: caches.nodes.find(name),
         lease: caches.leases.find(&lease_key(name)),
-        pods: by_pod_uid(caches.pods.of_node(name).iter().map(PackedPod::unpack)),
+        pods: by_pod_uid(caches.pods_of_node(name).into_iter()),
         attachments: by_uid(caches.attachments.of_node(name).into_iter()),
         events: caches.events.of(name),
         live: vetoes::cached(caches),

@@ -13,10 +13,13 @@ use crate::pruned::{OUT_OF_SERVICE, OUT_OF_SERVICE_VALUE};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedPod {
     /// `metadata.uid`.
+    #[serde(with = "packed_uid")]
     pub uid: String,
     /// `metadata.namespace`.
+    #[serde(skip)]
     pub namespace: String,
     /// `metadata.name`.
+    #[serde(skip)]
     pub name: String,
     /// `spec.nodeName`; empty while unscheduled.
     pub node: String,
@@ -50,6 +53,31 @@ enum PackedDeletion {
     NotAsked,
     Graceful,
     AtOnce,
+}
+
+/// The 36 characters of a UID (RFC 9562) are packed as its 16 bytes; a text that is no such UID stays as it is.
+mod packed_uid {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    enum Packed {
+        Uuid([u8; 16]),
+        Other(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(uid: &str, to: S) -> Result<S::Ok, S::Error> {
+        let uuid = uuid::Uuid::try_parse(uid).ok().filter(|uuid| uuid.to_string() == uid);
+        let packed =
+            uuid.map_or_else(|| Packed::Other(uid.into()), |one| Packed::Uuid(*one.as_bytes()));
+        packed.serialize(to)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<String, D::Error> {
+        Ok(match Packed::deserialize(from)? {
+            Packed::Uuid(bytes) => uuid::Uuid::from_bytes(bytes).to_string(),
+            Packed::Other(uid) => uid,
+        })
+    }
 }
 
 impl PrunedPod {
@@ -159,13 +187,11 @@ impl Mounted {
 const ETCD_PODS: [(&str, &str, &str); 2] =
     [("kube-system", "component", "etcd"), ("openshift-etcd", "app", "etcd")];
 
-/// A pod, packed.
+/// A pod, packed, without its name: that is its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedPod {
     /// A member of etcd: those are looked for among all.
     pub of_etcd: bool,
-    /// The node that it is bound to; empty while unscheduled.
-    pub node: Box<str>,
     /// In postcard's format, which only this process reads.
     bytes: Box<[u8]>,
 }
@@ -178,16 +204,25 @@ impl PackedPod {
     )]
     pub fn of(pod: &PrunedPod) -> Self {
         let bytes = postcard::to_stdvec(pod).expect("strings, lists and flags are packed");
-        let node = pod.node.as_str().into();
-        Self { of_etcd: pod.of_etcd, node, bytes: bytes.into_boxed_slice() }
+        Self { of_etcd: pod.of_etcd, bytes: bytes.into_boxed_slice() }
     }
 
-    /// The pod.
+    /// The pod whose key, `namespace/name`, this is.
+    pub fn unpack(&self, key: &str) -> PrunedPod {
+        let (namespace, name) = key.split_once('/').unwrap_or_default();
+        PrunedPod { namespace: namespace.to_owned(), name: name.to_owned(), ..self.nameless() }
+    }
+
+    /// The node that it is bound to; empty while unscheduled.
+    pub fn node(&self) -> String {
+        self.nameless().node
+    }
+
     #[expect(
         clippy::expect_used,
         reason = "a pod that went missing would be taken for one that is gone"
     )]
-    pub fn unpack(&self) -> PrunedPod {
+    fn nameless(&self) -> PrunedPod {
         postcard::from_bytes(&self.bytes).expect("what this process packed")
     }
 }
@@ -218,13 +253,23 @@ mod tests {
         };
         let packed = PackedPod::of(&pod);
         assert!(packed.of_etcd);
-        assert!(packed.bytes.len() < 150, "{} bytes", packed.bytes.len());
-        assert_eq!(packed.unpack(), pod);
+        assert!(packed.bytes.len() < 100, "{} bytes", packed.bytes.len());
+        assert_eq!(
+            (packed.unpack("shop/database-0"), packed.node()),
+            (pod.clone(), pod.node.clone())
+        );
         for deletion in [Deletion::NotAsked, Deletion::AtOnce] {
             let other = PrunedPod { deletion, of_etcd: false, ..pod.clone() };
             let again = PackedPod::of(&other);
             assert_ne!(again, packed);
-            assert_eq!(again.unpack(), other);
+            assert_eq!(again.unpack("shop/database-0"), other);
+        }
+        // What is no UID as the API server makes them stays as it is written.
+        for uid in
+            ["", "u", "3F2504E0-4F89-11D3-9A0C-0305E82C3301", "3f2504e04f8911d39a0c0305e82c3301"]
+        {
+            let other = PrunedPod { uid: uid.to_owned(), ..pod.clone() };
+            assert_eq!(PackedPod::of(&other).unpack("shop/database-0").uid, uid);
         }
     }
 

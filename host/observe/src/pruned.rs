@@ -53,7 +53,11 @@ impl Condition {
 }
 
 /// What most conditions of most nodes say; kept once, and not for every node.
-const COMMON_WORDS: [&str; 8] = [
+const COMMON_WORDS: [&str; 12] = [
+    "Ready",
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
     "True",
     "False",
     "Unknown",
@@ -98,7 +102,7 @@ pub struct PrunedNode {
     /// All of `status.addresses` that are of type InternalIP.
     pub internal_ips: Vec<String>,
     /// By type.
-    pub conditions: LiteMap<String, Condition>,
+    pub conditions: LiteMap<Cow<'static, str>, Condition>,
     /// `spec.taints` as (key, value, effect).
     pub taints: Vec<(String, String, String)>,
     /// `spec.unschedulable`.
@@ -176,7 +180,7 @@ impl PrunedNode {
                     seen_at: Time(0),
                     made_at: None,
                 };
-                (condition.type_, seen)
+                (common(condition.type_), seen)
             })
             .collect::<BTreeMap<_, _>>()
             .into_iter()

@@ -72,13 +72,13 @@ where
     V: PartialEq,
     S: Fn(K, Option<&V>) -> Option<V>,
 {
-    let (mut objects, mut unread) = (BTreeMap::new(), BTreeMap::new());
+    let (mut objects, mut unread) = (Vec::new(), BTreeMap::new());
     let keep = |read: Read<K>| {
         let key = key_of(&read);
         match read {
             Ok(object) => {
                 let seen = see(object, store.all().get(&*key));
-                objects.extend(seen.map(|seen| (key, seen)));
+                objects.extend(seen.map(|seen| (key.into(), seen)));
             }
             Err(one) => {
                 warn_of::<K>(&key, &one);

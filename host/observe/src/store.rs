@@ -16,9 +16,9 @@ pub struct Changed {
     /// The store's kind.
     pub kind: &'static str,
     /// The object's key.
-    pub key: String,
+    pub key: Rc<str>,
     /// The node that it is about, where its store knows; of what is gone too.
-    pub node: Option<String>,
+    pub node: Option<Rc<str>>,
 }
 
 impl Changed {
@@ -41,7 +41,7 @@ pub struct Store<V> {
     /// The node that an object is about.
     node_of: fn(&V) -> Option<String>,
     /// Keys by node.
-    by_node: RefCell<BTreeMap<String, BTreeSet<Rc<str>>>>,
+    by_node: RefCell<BTreeMap<Rc<str>, BTreeSet<Rc<str>>>>,
     unread: RefCell<BTreeMap<String, Unread>>,
     synced: Cell<bool>,
     followed: Cell<bool>,
@@ -112,22 +112,27 @@ impl<V: PartialEq> Store<V> {
     where
         V: Clone,
     {
+        self.map_of_node(node, |_, value| value.clone())
+    }
+
+    /// Something of each of them, from its key and itself.
+    pub fn map_of_node<T>(&self, node: &str, of: impl Fn(&str, &V) -> T) -> Vec<T> {
         let (objects, by_node) = (self.objects.borrow(), self.by_node.borrow());
         let keys = by_node.get(node).into_iter().flatten();
-        keys.filter_map(|key| objects.get(key).cloned()).collect()
+        keys.filter_map(|key| Some(of(key, objects.get(key)?))).collect()
     }
 
     /// Puts the state of one object.
     pub fn apply(&self, key: String, value: V) {
         self.unread.borrow_mut().remove(&key);
-        let node = (self.node_of)(&value);
+        let node: Option<Rc<str>> = (self.node_of)(&value).map(Rc::from);
         let before = self.take(&key);
         let same = before.as_ref() == Some(&value);
-        let kept: Rc<str> = key.as_str().into();
+        let key: Rc<str> = key.into();
         if let Some(node) = node.clone() {
-            self.by_node.borrow_mut().entry(node).or_default().insert(kept.clone());
+            self.by_node.borrow_mut().entry(node).or_default().insert(key.clone());
         }
-        self.objects.borrow_mut().insert(kept, value);
+        self.objects.borrow_mut().insert(key.clone(), value);
         if !same {
             self.tell(key, node);
         }
@@ -138,12 +143,12 @@ impl<V: PartialEq> Store<V> {
         let before = self.objects.borrow_mut().remove(key)?;
         if let Some(node) = (self.node_of)(&before) {
             let mut by_node = self.by_node.borrow_mut();
-            let is_last = by_node.get_mut(&node).is_some_and(|keys| {
+            let is_last = by_node.get_mut(&*node).is_some_and(|keys| {
                 keys.remove(key);
                 keys.is_empty()
             });
             if is_last {
-                by_node.remove(&node);
+                by_node.remove(&*node);
             }
         }
         Some(before)
@@ -153,7 +158,7 @@ impl<V: PartialEq> Store<V> {
     pub fn apply_unread(&self, key: String, unread: Unread) {
         let node = self.take(&key).and_then(|before| (self.node_of)(&before));
         self.unread.borrow_mut().insert(key.clone(), unread);
-        self.tell(key, node);
+        self.tell(key.into(), node.map(Rc::from));
     }
 
     /// Forgets one object.
@@ -161,19 +166,21 @@ impl<V: PartialEq> Store<V> {
         let was_unread = self.unread.borrow_mut().remove(key).is_some();
         let before = self.take(key);
         if before.is_some() || was_unread {
-            self.tell(key.to_owned(), before.and_then(|before| (self.node_of)(&before)));
+            let node = before.and_then(|before| (self.node_of)(&before));
+            self.tell(key.into(), node.map(Rc::from));
         }
     }
 
-    /// Replaces everything after a full list.
-    pub fn replace(&self, objects: BTreeMap<String, V>, unread: BTreeMap<String, Unread>) {
-        // Built at once from what is in order, a tree has no room left over.
-        let objects: Objects<V> =
-            objects.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        let mut keys: BTreeMap<String, Vec<Rc<str>>> = BTreeMap::new();
+    /// Replaces everything after a full list. Of two with the same key the last counts.
+    pub fn replace(&self, objects: Vec<(Rc<str>, V)>, unread: BTreeMap<String, Unread>) {
+        // Built at once, a tree has no room left over.
+        let objects: Objects<V> = objects.into_iter().collect();
+        let mut keys: BTreeMap<Rc<str>, Vec<Rc<str>>> = BTreeMap::new();
         for (key, value) in &objects {
-            if let Some(node) = (self.node_of)(value) {
-                keys.entry(node).or_default().push(key.clone());
+            let Some(node) = (self.node_of)(value) else { continue };
+            match keys.get_mut(&*node) {
+                Some(keys) => keys.push(key.clone()),
+                None => drop(keys.insert(node.into(), vec![key.clone()])),
             }
         }
         let by_node = keys.into_iter().map(|(node, keys)| (node, keys.into_iter().collect()));
@@ -182,29 +189,32 @@ impl<V: PartialEq> Store<V> {
         let before_unread = self.unread.replace(unread);
         self.synced.set(true);
         self.followed.set(true);
-        let changed: BTreeMap<String, Option<String>> = {
-            let (now, now_unread) = (self.objects.borrow(), self.unread.borrow());
-            let is_same = |key: &str| {
-                before.get(key) == now.get(key) && before_unread.get(key) == now_unread.get(key)
-            };
-            let read = before.keys().chain(now.keys()).map(|key| &**key);
-            let unread = before_unread.keys().chain(now_unread.keys()).map(String::as_str);
-            let node_of = |key: &str| now.get(key).or(before.get(key)).and_then(self.node_of);
-            let changed = read.chain(unread).filter(|key| !is_same(key));
-            changed.map(|key| (key.to_owned(), node_of(key))).collect()
+        let (now, now_unread) = (self.objects.borrow(), self.unread.borrow());
+        let is_same = |key: &str| {
+            before.get(key) == now.get(key) && before_unread.get(key) == now_unread.get(key)
         };
-        for (key, node) in changed {
-            self.tell(key, node);
+        let read = before.keys().chain(now.keys()).cloned();
+        let unread = before_unread.keys().chain(now_unread.keys()).map(|key| key.as_str().into());
+        let changed: BTreeSet<Rc<str>> = read.chain(unread).filter(|key| !is_same(key)).collect();
+        for key in changed {
+            let node = now.get(&key).or(before.get(&key)).and_then(self.node_of);
+            self.tell(key, node.map(|node| self.known_node(node)));
         }
     }
 
     /// Forgets everything, as before the first list.
     pub fn clear(&self) {
-        self.replace(BTreeMap::new(), BTreeMap::new());
+        self.replace(Vec::new(), BTreeMap::new());
         self.synced.set(false);
     }
 
-    fn tell(&self, key: String, node: Option<String>) {
+    /// The name of a node, shared with the index where it is known there.
+    fn known_node(&self, node: String) -> Rc<str> {
+        let by_node = self.by_node.borrow();
+        by_node.get_key_value(&*node).map_or_else(|| node.into(), |(known, _)| known.clone())
+    }
+
+    fn tell(&self, key: Rc<str>, node: Option<Rc<str>>) {
         // Nobody listens any more only while the process is shutting down.
         let _ = self.changes.send(Changed { kind: self.kind, key, node });
     }
@@ -222,11 +232,11 @@ mod tests {
         let mut told = || {
             let mut told = Vec::new();
             while let Ok(one) = changed.try_recv() {
-                told.push(format!("{} {}", one.key, one.node.unwrap_or_default()));
+                told.push(format!("{} {}", one.key, one.node.as_deref().unwrap_or_default()));
             }
             told
         };
-        store.replace(BTreeMap::from([("a".to_owned(), ("n", 1))]), BTreeMap::new());
+        store.replace(vec![("a".into(), ("n", 1))], BTreeMap::new());
         store.apply("b".to_owned(), ("n", 2));
         store.apply("c".to_owned(), ("m", 3));
         store.apply("c".to_owned(), ("m", 3));
@@ -239,7 +249,7 @@ mod tests {
         store.apply("a".to_owned(), ("m", 1));
         assert_eq!(told(), ["b n", "a m"]);
         assert_eq!((store.of_node("n"), store.of_node("m").len()), (Vec::new(), 2));
-        store.replace(BTreeMap::from([("c".to_owned(), ("m", 4))]), BTreeMap::new());
+        store.replace(vec![("c".into(), ("m", 4))], BTreeMap::new());
         assert_eq!(
             (told(), store.of_node("m")),
             (vec!["a m".to_owned(), "c m".to_owned()], vec![("m", 4)])

@@ -20,7 +20,7 @@ use crate::condition_history::status_of;
 use crate::live::Facts;
 use crate::node_events::PrunedEvent;
 use crate::nodefences::{holds_slot, is_open, last_ended};
-use crate::pods::{PackedPod, PrunedPod};
+use crate::pods::PrunedPod;
 use crate::pruned::{OUT_OF_SERVICE, PrunedAttachment, PrunedLease, PrunedNode, QUARANTINE};
 use crate::volumes::Volumes;
 use crate::{incident_rate, unread};
@@ -96,7 +96,7 @@ pub fn node_view(
             .conditions
             .iter()
             .map(|(kind, condition)| ConditionView {
-                kind: kind.clone(),
+                kind: kind.to_string(),
                 status: status_of(&condition.status),
                 reason: condition.reason.clone().into_owned(),
                 since: caches.changes.began(node, kind, clock.when(condition.since), clock.now()),
@@ -134,9 +134,8 @@ const OF_KUBELETS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDP
 /// The newest of the stamps that a node's kubelet put on its conditions, by its own clock.
 fn reported(node: &PrunedNode) -> Option<Time> {
     let conditions = node.conditions.iter();
-    let own = conditions.filter(|(kind, _)| {
-        OF_KUBELETS.contains(&kind.as_str()) || is_seeded(Bug::AnyReportIsLife)
-    });
+    let own = conditions
+        .filter(|(kind, _)| OF_KUBELETS.contains(&&***kind) || is_seeded(Bug::AnyReportIsLife));
     own.map(|(_, condition)| condition.reported).max()
 }
 
@@ -207,7 +206,7 @@ pub fn gate_view(
     let nodes = caches.nodes.all();
     let target_seen = nodes.get(target);
     let pods = caches.pods.all();
-    let members = pods.values().filter(|pod| pod.of_etcd).map(PackedPod::unpack);
+    let members = pods.iter().filter(|(_, pod)| pod.of_etcd).map(|(key, pod)| pod.unpack(key));
     let etcd: BTreeMap<String, bool> = members.map(|pod| (pod.node, pod.ready)).collect();
     let health = nodes.values().map(|node| {
         let lease = leases.get(&*lease_key(&node.name));

@@ -200,12 +200,13 @@ type Devices = BTreeMap<String, Vec<(Place, Method, Vec<Grant>)>>;
 
 /// The path of every node that is to be fenced when its threshold is crossed.
 async fn plans<C: Cluster>(context: &Context<C>) -> (Vec<Path>, Methods) {
-    let nodes: Vec<_> = context.caches.nodes.all().values().cloned().collect();
+    let names = context.caches.nodes.keys();
     let (mut paths, mut methods, mut tables) = (Vec::new(), Methods::new(), Tables::new());
     let mut claims = Claims::default();
-    for nodes in nodes.chunks(NODES_AT_ONCE) {
+    for names in names.chunks(NODES_AT_ONCE) {
         let config = context.config.borrow().clone();
-        for node in nodes {
+        for node in names.iter().filter_map(|name| context.caches.nodes.find(name)) {
+            let node = &node;
             let plan = config.plan_with(node, &mut tables);
             claims.add(node, plan.as_ref().ok());
             let untried = plan.as_ref().ok().and_then(|plan| untried(context, &config, node, plan));

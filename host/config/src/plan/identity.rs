@@ -45,11 +45,11 @@ fn instance_spellings(provider_id: &str) -> Vec<String> {
     if spelled.is_empty() { vec![id] } else { spelled }
 }
 
-/// Every spelling of the machine's UUID that a device's word is compared with; none for one that names no machine.
+/// The machine's UUID with its bytes in each order in which a device may report them; none for one that names no machine.
 ///
 /// Two Nodes that have one in common could be taken for each other.
-pub fn machines(system_uuid: &str) -> BTreeSet<String> {
-    uuid_spellings(system_uuid).into_iter().collect()
+pub fn machines(system_uuid: &str) -> BTreeSet<[u8; 16]> {
+    orders(system_uuid).into_iter().flatten().map(|uuid| uuid.0).collect()
 }
 
 /// The instance that a provider's id names, or the id itself where its form is not known, in small letters: Azure, Nova and
@@ -59,8 +59,8 @@ pub fn instance(provider_id: &str) -> Option<String> {
     let instance = instance_id(provider_id).or_else(itself)?.to_ascii_lowercase();
     // One machine, in whatever order its bytes are written.
     let of_vsphere = provider_id.starts_with("vsphere://");
-    let orders = if of_vsphere { machines(&instance) } else { BTreeSet::new() };
-    Some(orders.into_iter().next().unwrap_or(instance))
+    let spellings = if of_vsphere { uuid_spellings(&instance) } else { Vec::new() };
+    Some(spellings.into_iter().min().unwrap_or(instance))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,11 +72,14 @@ struct Uuid([u8; 16]);
 /// printed, as SMBIOS stores them (the first three groups reversed), or all reversed, as
 /// IPMI says. Redfish prints groups.
 fn uuid_spellings(text: &str) -> Vec<String> {
-    let Some(uuid) = Uuid::parse(text).filter(|uuid| !uuid.is_placeholder()) else {
-        return Vec::new();
-    };
-    let orders = [uuid, uuid.mixed(), uuid.reversed()];
-    orders.iter().flat_map(|order| [order.grouped(), order.plain()]).collect()
+    let orders = orders(text).into_iter().flatten();
+    orders.flat_map(|order| [order.grouped(), order.plain()]).collect()
+}
+
+/// The bytes of a UUID in each order that is in use, as printed first; `None` for what names no machine.
+fn orders(text: &str) -> Option<[Uuid; 3]> {
+    let uuid = Uuid::parse(text).filter(|uuid| !uuid.is_placeholder())?;
+    Some([uuid, uuid.mixed(), uuid.reversed()])
 }
 
 impl Uuid {

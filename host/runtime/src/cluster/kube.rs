@@ -8,14 +8,17 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::Client;
 use kube::api::{
-    DeleteParams, GetParams, ListParams, ObjectList, Patch, PatchParams, PostParams, Preconditions,
+    DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
     PropagationPolicy, Request, WatchEvent, WatchParams,
 };
 use kube::client::Body;
 use node_remedy_decide::Time;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::cluster::object::Object;
 use crate::cluster::unread::Read;
@@ -23,8 +26,8 @@ use crate::cluster::{At, Change, Cluster, ClusterError, DeleteHow, Scope, Watch,
 
 /// Longer than a healthy API server needs even under load, shorter than a lease.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Objects of a large collection that are read at once: a fifth of what kubectl takes. All of a page is in memory twice,
-/// as JSON and typed, and what was needed once stays with the process.
+/// Objects of a large collection that are read at once: a fifth of what kubectl takes. The text of a page is in memory
+/// whole, and what was needed once stays with the process.
 const PAGE: u32 = 100;
 /// A million objects: far beyond what a cluster has, short of for ever.
 const PAGES_MAX: u32 = 10_000;
@@ -32,6 +35,15 @@ const PAGES_MAX: u32 = 10_000;
 const WATCH_TIMEOUT_S: u32 = 50;
 /// A watch that outlives its own server-side time-out by this much is dead.
 const WATCH_SLACK: Duration = Duration::from_secs(10);
+
+/// A page of a list, its objects still as text: only one of them at a time is in memory read.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
 
 /// A real API server.
 #[derive(Clone)]
@@ -174,8 +186,12 @@ impl Cluster for KubeCluster {
                 ..ListParams::default()
             };
             let request = built(Self::request::<K>(scope.namespace.as_deref()).list(&params))?;
-            let page: ObjectList<Value> = bounded(self.client.request(request)).await?;
-            page.items.into_iter().map(unread::read).for_each(&mut each);
+            let text = bounded(self.client.request_text(request)).await?;
+            let unreadable = |error: serde_json::Error| ClusterError::Unreadable(error.to_string());
+            let page: Page<'_> = serde_json::from_str(&text).map_err(unreadable)?;
+            for object in page.items {
+                each(unread::read_text(object).map_err(unreadable)?);
+            }
             // All pages are of one resourceVersion; a page that came too late is a 410.
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => next = Some(token),

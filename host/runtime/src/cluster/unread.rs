@@ -4,6 +4,7 @@
 
 use kube::ResourceExt as _;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::cluster::object::Object;
 
@@ -23,6 +24,14 @@ pub struct Unread {
 /// The object itself, and why it could not be read.
 pub fn read<K: Object>(object: Value) -> Read<K> {
     K::deserialize(&object).map_err(|error| Unread { object, why: error.to_string() })
+}
+
+/// The same from an object's text, without all its values in memory.
+///
+/// # Errors
+/// Why it is no JSON.
+pub fn read_text<K: Object>(text: &RawValue) -> serde_json::Result<Read<K>> {
+    serde_json::from_str(text.get()).map(Ok).or_else(|_| serde_json::from_str(text.get()).map(read))
 }
 
 /// `namespace/name`, or `name` for cluster-scoped kinds.
