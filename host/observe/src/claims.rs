@@ -4,8 +4,7 @@
 //! cannot both be right, and nothing here can tell which is: neither is cut. Not here: whether a device's own
 //! word is the node's, which `decide` says.
 
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -16,6 +15,7 @@ use node_remedy_config::plan::identity;
 use node_remedy_sandbox::Cidr;
 use node_remedy_store::store::Plugins;
 
+use crate::claimants::{Claimants, add};
 use crate::pruned::PrunedNode;
 
 /// How a FenceConfiguration is named among the sources of a plan.
@@ -31,36 +31,6 @@ pub struct Claims {
     by_node: BTreeMap<Rc<str>, Own>,
     claimants: BTreeMap<Rc<Claim>, Claimants>,
     addresses: BTreeMap<IpAddr, Claimants>,
-}
-
-/// Who claims one thing: the first two by name, of whom one is another Node than the one that is asked for.
-#[derive(Debug)]
-struct Claimants {
-    first: Rc<str>,
-    second: Option<Rc<str>>,
-}
-
-impl Claimants {
-    fn another(&self, node: &str) -> Option<&str> {
-        if *self.first == *node { self.second.as_deref() } else { Some(&self.first) }
-    }
-
-    fn add(&mut self, node: &Rc<str>) {
-        let mut names: Vec<_> = self.second.take().into_iter().collect();
-        names.extend([self.first.clone(), node.clone()]);
-        names.sort();
-        names.dedup();
-        let mut names = names.into_iter();
-        self.first = names.next().unwrap_or_else(|| node.clone());
-        self.second = names.next();
-    }
-}
-
-fn add<K: Ord>(to: &mut BTreeMap<K, Claimants>, claim: K, node: &Rc<str>) {
-    match to.entry(claim) {
-        Entry::Occupied(mut known) => known.get_mut().add(node),
-        Entry::Vacant(new) => drop(new.insert(Claimants { first: node.clone(), second: None })),
-    }
 }
 
 /// What one Node claims.
@@ -422,20 +392,6 @@ mod tests {
         claims.add(a.0, a.1);
         claims.add(b.0, b.1);
         [a, b].map(|(node, _)| claims.shared(&node.name).unwrap_or_default())
-    }
-
-    #[test]
-    fn of_many_claimants_each_is_told_of_the_first_other() {
-        let names = ["b", "d", "a", "c", "a"].map(Rc::<str>::from);
-        let mut claimants = BTreeMap::new();
-        for name in &names {
-            add(&mut claimants, (), name);
-        }
-        let told = ["a", "b", "c", "d"].map(|node| claimants[&()].another(node));
-        assert_eq!(told, [Some("b"), Some("a"), Some("a"), Some("a")]);
-        let mut alone = BTreeMap::new();
-        add(&mut alone, (), &names[0]);
-        assert_eq!(alone[&()].another("b"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod caches;
+mod claimants;
 pub mod claims;
 pub mod condition_history;
 pub mod config;
