@@ -16,7 +16,7 @@ use kube::api::{
 };
 use kube::client::Body;
 use node_remedy_decide::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -41,8 +41,13 @@ const WATCH_SLACK: Duration = Duration::from_secs(10);
 struct Page<'a> {
     #[serde(default)]
     metadata: ListMeta,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "null_is_empty")]
     items: Vec<&'a RawValue>,
+}
+
+/// An empty list may be written as null. What has no items at all is no list: taken for an empty one, all would be gone.
+fn null_is_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 /// A real API server.
@@ -324,5 +329,26 @@ impl Cluster for KubeCluster {
             .and_then(|date| u64::try_from(date.timestamp().as_millisecond()).ok())
             .map(Time)
             .ok_or_else(|| ClusterError::Unreadable("the answer carries no Date".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_may_be_null_and_what_has_no_items_is_no_list() {
+        let count = |text: &str| serde_json::from_str(text).map(|page: Page<'_>| page.items.len());
+        for (text, items) in [
+            (r#"{"kind": "NodeList", "metadata": {}, "items": [{"a": 1}, null]}"#, 2),
+            (r#"{"metadata": {"resourceVersion": "7"}, "items": []}"#, 0),
+            (r#"{"metadata": {}, "items": null}"#, 0),
+        ] {
+            assert_eq!(count(text).unwrap(), items, "{text}");
+        }
+        for text in ["{}", r#"{"kind": "Status", "metadata": {}}"#] {
+            let error = count(text).unwrap_err().to_string();
+            assert!(error.contains("missing field `items`"), "{text}: {error}");
+        }
     }
 }
